@@ -81,6 +81,11 @@ def test_correlations_are_those_of_scipy():
     assert found.kendall == pytest.approx(np.mean([kendalltau(a, b).statistic for a, b in pairs]))
 
 
+def test_equal_importances_share_their_mean_rank_in_spearman():
+    a, b = [0.5, 0.5, 0.0, 0.0, 0.0], [0.5, 0.4, 0.0, 0.0, 0.1]
+    assert stability([a, b]).spearman == pytest.approx(spearmanr(a, b).statistic)
+
+
 def test_rankings_are_matched_by_the_names_of_features():
     a = ferrank.Ranking.from_importances(["p", "q", "r"], {"s": [3, 2, 1]}, task="regression")
     b = ferrank.Ranking.from_importances(["r", "p", "q"], {"s": [1, 3, 2]}, task="regression")

@@ -1,5 +1,6 @@
 """Studies: all cells once, resumed after a stop, in parallel, from a plan, with tables and tests."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,24 @@ from scipy import stats
 
 import ferrank as fr
 from ferrank.cli import main
-from ferrank.evaluate import CrossValidation, Repeated, Results, Study, WeightedNeighbors, evaluate, read_plan
+from ferrank.evaluate import (
+    CrossValidation,
+    ErrorCurves,
+    KeptImportances,
+    NoisyTruth,
+    Repeated,
+    Results,
+    Study,
+    Truth,
+    WeightedNeighbors,
+    evaluate,
+    read_plan,
+    synthesize,
+)
 from ferrank.evaluate.rows import read_rows
-from ferrank.evaluate.study.splits import by_labels
+from ferrank.evaluate.study import PLANS
+from ferrank.evaluate.study.figures import read_figure
+from ferrank.evaluate.study.splits import by_labels, hidden_rows
 
 DATA = Path(__file__).parent / "data"
 RNG = np.random.default_rng(0)
@@ -115,8 +131,9 @@ def test_labelled_rows_are_nested_and_the_others_lose_their_targets() -> None:
     few, many = ({row for row, known in enumerate(t["y"].is_valid().to_pylist()) if known} for t in seen)
     assert (len(few), len(many), few < many) == (10, 30, True)
     assert found.table("accuracy", 30).loc["sides", "forest"] > 0.5
-    with pytest.raises(fr.SettingError, match=r"labelled: no results with None; there are \[10, 30\]"):
-        found.table("accuracy")
+    assert found.table("accuracy").equals(found.table("accuracy", 30))
+    with pytest.raises(fr.SettingError, match=r"labelled: no results with 20; there are \[10, 30\]"):
+        found.table("accuracy", 20)
 
 
 def test_rows_for_testing_can_be_given() -> None:
@@ -252,7 +269,293 @@ def test_the_plan_of_a_paper_uses_the_data_that_are_there(tmp_path: Path) -> Non
     (tmp_path / "mtr").mkdir()
     for name in ("slump", "enb"):
         (tmp_path / "mtr" / f"{name}.arff").write_bytes((DATA / f"{name}.arff").read_bytes())
-    plan, measure, missing = read_plan("mtr-ranking", data=tmp_path)
-    assert (set(plan.data), measure, len(missing)) == ({"slump", "enb"}, "rrmse", 8)
+    plan = read_plan("mtr-ranking", data=tmp_path)
+    assert (set(plan.study.data), plan.measure, len(plan.missing)) == ({"slump", "enb"}, "rrmse", 8)
     with pytest.raises(fr.ResourceError, match="no such file, and no plan of ferrank: mtr-ranking"):
         read_plan("mrt-ranking")
+
+
+def curve_results(
+    values: dict[tuple[str, str, Any], float], column: str, measure: str = "accuracy"
+) -> Results:
+    rows = [
+        {"data": data, "method": method, "split": "0", column: at, "measure": measure, "value": value}
+        | {"ranking_seconds": 1.0, "n_train": 60, "n_test": 30}
+        for (data, method, at), value in values.items()
+    ]
+    return Results(pa.Table.from_pylist(rows))
+
+
+def test_the_first_trees_of_one_forest_are_the_ranking_of_a_smaller_one() -> None:
+    data = {"line": fr.Dataset(LINE, "y")}
+    several = Study(data, {"forest": forest()}, splits=Repeated(n=1), n_trees=[3, 8]).run()
+    for n in (3, 8):
+        alone = Study(
+            data, {"forest": fr.ForestRanker(n_estimators=n)}, splits=Repeated(n=1), judge=WeightedNeighbors()
+        ).run()
+        assert several.table(n_trees=n)["forest"].equals(alone.table()["forest"])
+    assert several.table().equals(several.table(n_trees=8))
+    with pytest.raises(fr.SettingError, match=r"n_trees: no results with 5; there are \[3, 8\]"):
+        several.table(n_trees=5)
+
+
+def test_rows_are_ranked_once_for_all_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    rank = fr.ReliefRanker._rank_source
+    monkeypatch.setattr(
+        fr.ReliefRanker, "_rank_source", lambda self, *told: calls.append(1) or rank(self, *told)
+    )
+    judges = {
+        "near": WeightedNeighbors(3),
+        "curves": ErrorCurves("knn", [1, 3]),
+        "kept": KeptImportances(),
+    }
+    data = {"sides": fr.Dataset(SIDES | {"c": X[:, 2]}, "y")}
+    found = Study(data, {"relief": fr.ReliefRanker()}, judge=judges, splits=Repeated(n=2)).run()
+    assert len(calls) == 2
+    assert found.judges == ["near", "curves", "kept"]
+    curves = found.frame[found.frame["judge"] == "curves"]
+    assert sorted(set(curves["at"])) == [1, 3]
+    wide = curves.pivot_table("value", ["split", "at"], "measure")
+    # All features are the best and the worst three.
+    assert (wide.xs(3, level="at")["forward_error"] == wide.xs(3, level="at")["reverse_error"]).all()
+    assert (wide.xs(1, level="at")["forward_error"] < wide.xs(1, level="at")["reverse_error"]).all()
+    assert found.table("importance", judge="kept").loc["sides", "relief"] > 0
+    with pytest.raises(fr.SettingError, match="judge: no 'far' here; there are near, curves, kept"):
+        found.table("accuracy", judge="far")
+
+
+def test_the_truth_ranks_and_judges_synthetic_data() -> None:
+    data = {"single": synthesize("single", 60, n_features=20)}
+    rankers = {"exact": NoisyTruth(), "random": NoisyTruth(1.0), "gain": fr.evaluate.InformationGain()}
+    found = Study(data, rankers, judge=Truth(), splits=CrossValidation(3)).run()
+    table = {name: found.table(name).loc["single"] for name in ("roc_area", "spearman", "truth_distance")}
+    assert (table["roc_area"]["exact"], table["spearman"]["exact"]) == (1.0, pytest.approx(1.0))
+    assert table["truth_distance"]["exact"] == pytest.approx(0.0)
+    assert table["roc_area"]["random"] < 1 > table["spearman"]["random"]
+    along = found.frame.query("measure == 'relevance' and method == 'exact' and split == '0.0'")
+    assert along["value"].tolist() == sorted(data["single"].relevance, reverse=True)
+    noisy = found.frame.query("measure == 'relevance' and method == 'random' and at == 1")
+    assert len(noisy) == 3
+    with pytest.raises(fr.SettingError, match="the truth is known of synthetic data alone"):
+        Study({"sides": fr.Dataset(SIDES, "y")}, {"exact": NoisyTruth()}).run()
+
+
+def test_trees_are_judged_by_their_own_predictions() -> None:
+    data = {"line": fr.Dataset(LINE, "y"), "sides": fr.Dataset(SIDES, "y")}
+    found = Study(data, {"tree": fr.ReliefTree()}, splits=CrossValidation(3)).run()
+    assert found.table("accuracy").loc["sides", "tree"] > 0.8
+    rows = read_rows(data["line"].source(), data["line"].roles())
+    errors = []
+    for _, train, test in CrossValidation(3).of(rows, 0):
+        fit, score = pa.table(LINE).take(train), np.asarray(pa.table(LINE).take(test)["y"])
+        predicted = (
+            fr.ReliefTree().fit(fr.Dataset(fit, "y")).predict(fr.Dataset(pa.table(LINE).take(test), "y"))
+        )
+        scale = ((np.asarray(fit["y"]).mean() - score) ** 2).mean()
+        errors.append(((predicted - score) ** 2).mean() / scale)
+    assert found.table("relative_squared_error").loc["line", "tree"] == pytest.approx(np.mean(errors))
+    assert found.table("splits_by_relief").loc["line", "tree"] == 1
+
+
+def test_labelled_rows_are_counted_over_the_folds_of_the_training_rows() -> None:
+    splits = [
+        (f"0.{fold}", np.flatnonzero(np.arange(100) % 10 != fold), np.arange(fold, 100, 10))
+        for fold in range(10)
+    ]
+    known = np.ones(100, dtype=bool)
+    before: set[int] = set()
+    for n in (12, 20, 47):
+        hidden = hidden_rows(splits, known, n, 0, folds=True)
+        assert hidden is not None
+        kept = [
+            set(train[np.delete(np.arange(90), lost)])
+            for (_, train, _), lost in zip(splits, hidden, strict=True)
+        ]
+        # L // 9 of each fold, one more of the first L % 9 (Petković et al. 2023, §6.4).
+        each, more = divmod(n, 9)
+        folds = [each + (fold < more) for fold in range(10)]
+        assert [len(one) for one in kept] == [sum(folds) - own for own in folds]
+        assert before <= set.union(*kept)
+        before = set.union(*kept)
+        # A fold keeps the same rows in all training sets.
+        for row in before:
+            assert sum(row in one for one in kept) == 9
+    assert hidden_rows(splits, known, 91, 0, folds=True) is None
+
+
+def test_numbers_of_labelled_rows_that_a_set_has_not_are_left_out() -> None:
+    found = Study(
+        {"sides": fr.Dataset(SIDES, "y")},
+        {"forest": forest()},
+        judge=WeightedNeighbors(3),
+        labelled=[10, 500],
+        splits=CrossValidation(3),
+    ).run()
+    assert set(found.numbers["labelled"].to_pylist()) == {10}
+    with pytest.raises(fr.SettingError, match="labelled: 'sides' has 90 rows with a target, too few"):
+        Study({"sides": fr.Dataset(SIDES, "y")}, {"forest": forest()}, labelled=[500]).run()
+
+
+def test_rankers_and_judges_of_some_tasks_and_splits_of_some_sets() -> None:
+    data = {"line": fr.Dataset(LINE, "y"), "sides": fr.Dataset(SIDES, "y")}
+    judges = {"few": WeightedNeighbors(3), "many": WeightedNeighbors(9)}
+    found = Study(
+        data,
+        {"forest": forest(), "chance": fr.evaluate.RandomRanker()},
+        judge=judges,
+        splits=Repeated(n=3),
+        own_splits={"line": Repeated(n=1)},
+        only={"chance": ["regression"], "many": ["sides"]},
+    ).run()
+    frame = found.frame
+    assert set(frame.query("data == 'sides'")["method"]) == {"unweighted", "forest"}
+    assert set(frame.query("data == 'line'")["judge"]) == {"few"}
+    assert frame.groupby("data")["split"].nunique().to_dict() == {"line": 1, "sides": 3}
+    with pytest.raises(fr.SettingError, match="only: there is no ranker or judge 'none'"):
+        Study(data, {"forest": forest()}, only={"none": ["line"]})
+
+
+def test_areas_over_labelled_rows_are_mean_heights(tmp_path: Path) -> None:
+    heights = {("d", "ssl", 50): 0.5, ("d", "ssl", 100): 0.7, ("d", "ssl", 200): 0.7}
+    heights |= {("d", "sl", n): 0.5 for n in (50, 100, 200)}
+    found = curve_results(heights, "labelled")
+    figure = read_figure({"kind": "delta", "pairs": {"ssl": "sl"}}, tmp_path, "plan")
+    [path] = figure.make(found, tmp_path, "delta")
+    # (0.6 · 50 + 0.7 · 100) / 150 - 0.5
+    assert "| d | +0.1667 |" in path.read_text()
+    [path] = read_figure({"kind": "areas"}, tmp_path, "plan").make(found, tmp_path, "areas")
+    assert "| d | **0.667** | 0.500 |" in path.read_text()
+    assert "| average rank | 1.00 | 2.00 |" in path.read_text()
+
+
+def test_figures_of_trees_and_methods(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    values = {
+        (f"d{data}", method, n): 0.5 + 0.001 * n * (method == "slow") + 0.01 * rng.random()
+        for data in range(8)
+        for method in ("slow", "quick", "third")
+        for n in (10, 50, 250)
+    }
+    found = curve_results(values, "n_trees")
+    made = {}
+    asked: dict[str, dict[str, Any]] = {
+        "saturation": {},
+        "curve": {"x": "n_trees", "data": ["d0", "d1"]},
+        "ranks": {"control": "third", "n_trees": {"slow": 10, "quick": 250, "third": 50}}
+        | {"methods": ["slow", "quick", "third"]},
+        "best": {"groups": {"all": ["slow", "quick", "third"], "two": ["slow", "quick"]}},
+        "against": {"control": "third"},
+        "radar": {"measures": ["accuracy"]},
+        "table": {"n_trees": 10},
+        "heat": {"pattern": "{row}{column}", "rows": ["slo", "quic"], "columns": ["w", "k"]},
+    }
+    for kind, settings in asked.items():
+        figure = read_figure({"kind": kind, **settings}, tmp_path, "plan")
+        if kind == "heat":
+            with pytest.raises(fr.SettingError, match="methods: no 'slok' here"):
+                figure.make(found, tmp_path, kind)
+            continue
+        made[kind] = figure.make(found, tmp_path, kind)
+        assert all(path.stat().st_size > 0 for path in made[kind])
+    enough = made["saturation"][0].read_text()
+    assert "| slow | **250** |" in enough or "| slow | **50** |" in enough
+    assert "| quick | 10 |" in enough
+    assert "| accuracy | **8 : 0" in made["against"][0].read_text()
+    assert "slow\\* (" in made["best"][0].read_text()
+
+
+def test_a_heat_map_shows_average_ranks(tmp_path: Path) -> None:
+    values = {
+        (f"d{data}", f"k{k} m{m}", None): k + m / 100 for data in range(3) for k in (1, 5) for m in (10, 50)
+    }
+    figure = read_figure(
+        {"kind": "heat", "pattern": "k{row} m{column}", "rows": [1, 5], "columns": [10, 50]}, tmp_path, "plan"
+    )
+    _, numbers = figure.make(curve_results(values, "n_trees"), tmp_path, "heat")
+    assert numbers.read_text().splitlines() == [",10,50", "1,4.0,3.0", "5,2.0,1.0"]
+
+
+def test_significant_differences_are_counted_as_in_relieff_trees(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        {"data": data, "method": method, "split": f"0.{fold}", "measure": "accuracy"}
+        | {"value": 0.5 + gain * (method == "a") + 0.01 * rng.random(), "ranking_seconds": 1.0}
+        | {"n_train": 90, "n_test": 10}
+        for data, gain in (("clear", 0.1), ("same", 0.0))
+        for method in ("a", "b")
+        for fold in range(10)
+    ]
+    found = Results(pa.Table.from_pylist(rows))
+    [path] = read_figure({"kind": "significant", "published": "a over b 7"}, tmp_path, "plan").make(
+        found, tmp_path, "wins"
+    )
+    text = path.read_text()
+    assert "| a |  | 1 (1) |" in text
+    assert "a over b: clear." in text
+    assert "Published: a over b 7." in text
+
+
+def test_pictures_of_pixels_and_stability(tmp_path: Path) -> None:
+    rows = [
+        {"data": "d", "method": "m", "split": str(split), "at": at, "measure": "importance"}
+        | {"value": at + 0.1 * split, "ranking_seconds": 1.0, "n_train": 9, "n_test": 1}
+        for split in range(3)
+        for at in range(1, 7)
+    ]
+    found = Results(pa.Table.from_pylist(rows))
+    settings = {"data": ["d"], "methods": ["m"]}
+    [path] = read_figure({"kind": "pixels", "shape": [2, 3], **settings}, tmp_path, "plan").make(
+        found, tmp_path, "pixels"
+    )
+    assert path.stat().st_size > 0
+    with pytest.raises(fr.SettingError, match=r"shape: \[8, 8\] does not fit the 6 features of 'd'"):
+        read_figure({"kind": "pixels", **settings}, tmp_path, "plan").make(found, tmp_path, "pixels")
+    [path] = read_figure({"kind": "stability", **settings}, tmp_path, "plan").make(found, tmp_path, "stable")
+    assert "| d | 0.000 |" in path.read_text()
+
+
+def test_published_numbers_stand_beside_those_found(tmp_path: Path) -> None:
+    (tmp_path / "published.csv").write_text("dataset,score,n_trees,value\nD,A,10,0.75\nD,A,50,0.5\n")
+    values = {("d", "a", 10): 0.5, ("d", "a", 50): 0.5, ("d", "unweighted", None): 0.25}
+    told = {
+        "kind": "published",
+        "data": {"d": {"dataset": "D"}},
+        "methods": {"a": {"score": "A"}},
+        "measures": {"accuracy": {}},
+        "n_trees": [10, 50],
+    }
+    figure = read_figure(told | {"path": "published.csv"}, tmp_path, "plan")
+    path, _ = figure.make(curve_results(values, "n_trees"), tmp_path, "beside")
+    assert "| accuracy | a | 2 | -0.1250 | 0.1250 | 2 of 2 |" in path.read_text()
+    [path] = read_figure(told | {"path": "none.csv"}, tmp_path, "plan").make(
+        curve_results(values, "n_trees"), tmp_path, "beside"
+    )
+    assert "there is no such file" in path.read_text()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plans_that_come_with_ferrank_name_methods_that_they_have(name: str, tmp_path: Path) -> None:
+    text = (Path(fr.evaluate.__file__).parent / f"study/plans/{name}.toml").read_text()
+    told = tomllib.loads(text)
+    for one in told["data"].values():
+        paths = one.get("path", [])
+        for path in [paths] if isinstance(paths, str) else paths:
+            (tmp_path / path).parent.mkdir(exist_ok=True)
+            (tmp_path / path).touch()
+        for key in ("test", "labels"):
+            if key in one:
+                (tmp_path / one[key]).touch()
+    plan = read_plan(name, data=tmp_path)
+    assert not plan.missing
+    known = {"unweighted"}
+    for ranker, one in plan.study.rankers.items():
+        scores = getattr(one, "scores", ("one",))
+        known |= {f"{ranker}:{score}" for score in scores} if len(scores) > 1 else {ranker}
+    for figure in plan.figures.values():
+        methods = getattr(figure, "methods", ())
+        pairs = getattr(figure, "pairs", {})
+        assert {*methods, *pairs, *pairs.values()} <= known
+        assert set(getattr(figure, "data", ())) <= set(plan.study.data)
+        judge = getattr(figure, "judge", None)
+        assert judge is None or judge in plan.study.judge

@@ -53,7 +53,12 @@ def add_to(commands: Any) -> None:
     )
     add_settings(parser, group)
     group = parser.add_argument_group("curves")
-    group.add_argument("--model", choices=["knn", "svm"], default="knn", help="default: knn")
+    group.add_argument(
+        "--model",
+        choices=["knn", "svm", "naive_bayes", "decision_tree", "random_forest"],
+        default="knn",
+        help="default: knn",
+    )
     group.add_argument(
         "--folds", type=positive, default=10, metavar="N", help="of cross-validation; default: 10"
     )

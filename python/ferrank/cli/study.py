@@ -23,7 +23,9 @@ def add_to(commands: Any) -> None:
             "ferrank study mtr-ranking --data sets -o results --jobs 2",
         ),
     )
-    parser.add_argument("plan", metavar="PLAN", help="a TOML file, or mtr-ranking")
+    parser.add_argument(
+        "plan", metavar="PLAN", help="a TOML file, or the name of a plan that comes with ferrank"
+    )
     parser.add_argument("--data", metavar="DIR", help="where paths of data sets start; default: beside PLAN")
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for the results")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default: 1")
@@ -36,15 +38,27 @@ def add_to(commands: Any) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.study import read_plan
 
-    study, measure, missing = read_plan(chosen.plan, data=chosen.data, folder=chosen.output)
-    if missing:
-        message(f"left out, for the files are not there: {', '.join(missing)}")
+    plan = read_plan(chosen.plan, data=chosen.data, folder=chosen.output)
+    if plan.missing:
+        message(f"left out, for the files are not there: {', '.join(plan.missing)}")
     with progress_line() as progress:
-        found = study.run(n_jobs=chosen.jobs, progress=progress)
-    measure = chosen.measure or measure
+        found = plan.study.run(n_jobs=chosen.jobs, progress=progress)
+    measure = chosen.measure or plan.measure or found.main_measures[0]
     for name in ("results.html", "results.md", "results.tex", "results.csv"):
         found.save(Path(chosen.output) / name, measure)
+    _make_figures(plan, found, Path(chosen.output))
     message(f"saved all numbers and tables to {chosen.output}")
     print(found.to_text("markdown", measure))
     if len(found.table(measure)) > 1:
         print(found.compare(measure=measure).to_text())
+
+
+def _make_figures(plan: Any, found: Any, folder: Path) -> None:
+    """Make what figures the results allow; data sets that were left out may leave too little for some."""
+    from ferrank.errors import FerrankError
+
+    for name, figure in plan.figures.items():
+        try:
+            figure.make(found, folder, name)
+        except FerrankError as error:
+            message(f"figures.{name}: {error}")

@@ -17,7 +17,7 @@ def add_to(commands: Any) -> None:
         help="draw synthetic data",
         description="Draw a synthetic data set whose relevant features are known: single, pair, combined "
         "(classes; features that matter alone, by XOR, both), parity, parity_regression, modulo8, fraction "
-        "(all informative features together), regression, multilabel.",
+        "(all informative features together), linear, cosinus, krk, regression, multilabel.",
         epilog=examples(
             "ferrank synth pair --rows 500 --output pair.arrow",
             "ferrank synth multilabel --targets 5 -o labels.arrow --truth truth.json",

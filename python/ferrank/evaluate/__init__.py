@@ -29,8 +29,20 @@ from ferrank.evaluate.report import report
 from ferrank.evaluate.resample import resample, trees
 from ferrank.evaluate.sizes import subset_sizes
 from ferrank.evaluate.stability import Stability, expected_canberra, stability
-from ferrank.evaluate.study import CrossValidation, Repeated, Results, Study, WeightedNeighbors, read_plan
+from ferrank.evaluate.study import (
+    CrossValidation,
+    ErrorCurves,
+    KeptImportances,
+    NoisyTruth,
+    Repeated,
+    Results,
+    Study,
+    Truth,
+    WeightedNeighbors,
+    read_plan,
+)
 from ferrank.evaluate.synth import SYNTHETIC, Synthetic, perturb, synthesize
+from ferrank.evaluate.truth import roc_area, separability, spearman_to, tanimoto
 
 __all__ = [
     "BASELINES",
@@ -42,11 +54,14 @@ __all__ = [
     "Comparison",
     "CrossValidation",
     "Curves",
+    "ErrorCurves",
     "Evaluation",
     "InformationGain",
+    "KeptImportances",
     "LaplaceScore",
     "Measure",
     "MultiLabelLaplace",
+    "NoisyTruth",
     "RandomRanker",
     "Repeated",
     "Results",
@@ -56,6 +71,7 @@ __all__ = [
     "Study",
     "SvmRfe",
     "Synthetic",
+    "Truth",
     "WeightedNeighbors",
     "aggregate",
     "compare",
@@ -69,8 +85,12 @@ __all__ = [
     "read_plan",
     "report",
     "resample",
+    "roc_area",
+    "separability",
+    "spearman_to",
     "stability",
     "subset_sizes",
     "synthesize",
+    "tanimoto",
     "trees",
 ]

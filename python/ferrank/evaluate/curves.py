@@ -249,9 +249,10 @@ def curves(
         By the names that they will have; where one has several scores, they are called ``name:score``. A
         ranker ranks the training rows of each split. Rankings, paths of saved ones, and importances as an
         array or by feature, are taken as they are.
-    model : {"knn", "svm"} or scikit-learn estimator, default="knn"
-        What is built of the features: nearest neighbours (10), or a quadratic SVM with C = 0.1, both as in
-        Slavkov et al. 2020. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
+    model : str or scikit-learn estimator, default="knn"
+        What is built of the features: "knn", 10 nearest neighbours, or "svm", a quadratic SVM with C = 0.1,
+        both as in Slavkov et al. 2020; or "naive_bayes", "decision_tree" or "random_forest", which the paper
+        finds less fit. Features come as :class:`~ferrank.evaluate.rows.Encoder` makes them.
     scoring : callable, optional
         ``scoring(true, predicted)``, an error, of arrays of shape (n_rows,) or (n_rows, n_targets). By
         default the error rate, the relative root mean squared error (mean over targets), or the Hamming loss,

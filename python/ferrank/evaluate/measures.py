@@ -58,8 +58,20 @@ MEASURES: dict[str, Measure] = {
     "one_error": Measure("one error", higher_is_better=False),
     "coverage": Measure("coverage", higher_is_better=False),
     "ranking_loss": Measure("ranking loss", higher_is_better=False),
+    "unweighted_pooled_auprc": Measure("AU(average PRC), all labels alike", higher_is_better=True),
+    "forward_error": Measure("error of the best features", higher_is_better=False),
+    "reverse_error": Measure("error of the worst features", higher_is_better=True),
+    "spearman": Measure("Spearman's ρ to the truth", higher_is_better=True),
+    "roc_area": Measure("ROC area of the relevant features", higher_is_better=True),
+    "truth_distance": Measure("distance from the truth", higher_is_better=False),
+    "separability": Measure("separability of the relevant features", higher_is_better=True),
+    "relevance": Measure("true importance", higher_is_better=True),
+    "importance": Measure("importance", higher_is_better=True),
+    "relative_squared_error": Measure("relative squared error", higher_is_better=False),
+    "n_nodes": Measure("nodes", higher_is_better=False),
+    "splits_by_relief": Measure("share of splits by Relief", higher_is_better=True),
 }
-"""Every measure of an evaluation, by its name in results, in the order of tables."""
+"""Every measure of evaluations and studies, by its name in results, in the order of tables."""
 
 
 def variance_of(values: Array) -> Array:

@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import hamming_loss, zero_one_loss
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ferrank.errors import SettingError
 from ferrank.evaluate.measures import variance_of
@@ -25,7 +28,7 @@ __all__ = ["MODELS", "error_of", "model_for"]
 
 Array = np.ndarray[Any, Any]
 
-MODELS = ("knn", "svm")
+MODELS = ("knn", "svm", "naive_bayes", "decision_tree", "random_forest")
 """Models with a name."""
 _NEIGHBORS = 10
 
@@ -34,7 +37,8 @@ def model_for(model: Any, rows: Rows) -> Any:
     """Return the model to build for the targets of ``rows``.
 
     The SVM has the paper's settings: kernel (x·z)², C = 0.1. (Its ε = 10⁻¹² is Weka's bound on rounding
-    errors.)
+    errors.) So has the random forest, 100 trees with the logarithm of the number of features as candidates;
+    the decision tree is CART where the paper has C4.5.
     """
     if rows.task == "unsupervised":
         raise SettingError("task: curves are of models of a target, the task unsupervised has none")
@@ -66,6 +70,15 @@ def model_for(model: Any, rows: Rows) -> Any:
             return one
         # Labels that all training rows have, or none, are predicted for all, or none.
         return OneVsRestClassifier(one) if classes else MultiOutputRegressor(one)
+    if model == "naive_bayes":
+        if not classes or len(nominal) > 1:
+            raise SettingError("model: naive_bayes is for one class target; use another model")
+        return GaussianNB()
+    if model == "decision_tree":
+        return (DecisionTreeClassifier if classes else DecisionTreeRegressor)(random_state=0)
+    if model == "random_forest":
+        forest = RandomForestClassifier if classes else RandomForestRegressor
+        return forest(100, max_features="log2", random_state=0)
     raise SettingError(
         f"model: unknown model '{model}'; use one of {', '.join(MODELS)}, or a scikit-learn model"
     )

@@ -19,13 +19,15 @@ has AUPRC 0; every label enters the averages. Areas under precision–recall cur
 score that occurs, interpolate as Davis & Goadrich (2006) do, and go on flat to recall 0.
 
 With label weights (hierarchies: Vens et al. 2008) sets are measured by their labels' weights, and averages
-over labels are weighted. Measures of the order of labels, and subset accuracy, know no weights.
+over labels are weighted. Measures of the order of labels, and subset accuracy, know no weights. A sixteenth
+measure is then the area under the average precision-recall curve where all labels weigh the same, by which
+Petković et al. 2023 (Table 4) judge hierarchies.
 """
 
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
+from scipy.stats import rankdata
 
 __all__ = ["Conventions", "multilabel_measures", "precision_recall_area"]
 
@@ -58,6 +60,7 @@ def multilabel_measures(
     Returns
     -------
     values : dict of str to float
+        With label weights a sixteenth, ``unweighted_pooled_auprc``.
     by_label : dict of str to array of shape (n_labels,)
         ``auprc`` and ``auroc``.
 
@@ -80,6 +83,8 @@ def multilabel_measures(
         **_of_sets(true, scores >= THRESHOLD, weights),
         **_of_orders(true, scores, conventions),
     }
+    if label_weights is not None:
+        values["unweighted_pooled_auprc"] = precision_recall_area(true.ravel(), scores.ravel())
     return values, by_label
 
 
@@ -139,10 +144,12 @@ def _auprc(true: Array, scores: Array) -> Array:
 
 
 def _auroc(true: Array, scores: Array) -> Array:
+    """Return the share of pairs, one row with the label and one without, that the scores put in order."""
+    n_true = true.sum(axis=0)
+    pairs = n_true * (len(true) - n_true)
+    above = (rankdata(scores, axis=0) * true).sum(axis=0) - n_true * (n_true + 1) / 2
     areas = np.full(true.shape[1], 0.5)
-    defined = true.any(axis=0) & ~true.all(axis=0)
-    if defined.any():
-        areas[defined] = roc_auc_score(true[:, defined], scores[:, defined], average=None)
+    np.divide(above, pairs, out=areas, where=pairs > 0)
     return areas
 
 

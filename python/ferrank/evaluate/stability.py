@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import digamma
+from scipy.stats import rankdata
 
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.ranks import Several, align, kendall, ranks, spearman
@@ -44,7 +45,8 @@ class Stability:
     jaccard : array of shape (n_sizes,)
         Mean over pairs of the Jaccard index of their top-i sets; 1 for identical ones.
     spearman, kendall : float
-        Mean over pairs of Spearman's ρ and Kendall's τ-b of the whole rankings.
+        Mean over pairs of Spearman's ρ and Kendall's τ-b of the whole rankings; for ρ equal importances share
+        the mean of their ranks.
 
     Examples
     --------
@@ -118,7 +120,7 @@ def stability(
         # A single feature, or i = n = 1, leaves nothing to differ in.
         np.divide(_canberra(found, chosen), expected, out=np.zeros(len(chosen)), where=expected > 0),
         np.array([_jaccard(found <= size) for size in chosen]),
-        _mean(spearman(found)),
+        _mean(spearman(rankdata(-importances, axis=1))),
         _mean(kendall(found)),
     )
 

@@ -11,6 +11,10 @@ Kononenko 1999 (§2 and §4.2, defined in Robnik Šikonja and Kononenko, ICML 19
 informative features together and on none of them alone. The paper's parity problem of Fig. 2 is ``parity``
 with 2 informative and 10 random features and 200 rows.
 
+Of the same paper (§4) are ``linear``, x1 - 2 x2 + 3 x3 - 3 x4; ``cosinus``, cos(4π x1) (3 x3 - 2 x2), both of
+features uniform in [0, 1); and ``krk``: nominal files and ranks of a white king, a white rook and a black
+king, and whether the position, with White to move, is illegal.
+
 ``regression`` and ``multilabel`` are our own: numeric features, of which the first few make linear and
 pairwise terms of one or several numbers, or of label sets.
 """
@@ -126,7 +130,8 @@ def synthesize(
     n_features : int, default=100
         The relevant and the irrelevant ones together.
     n_informative : int, default=3
-        Number of relevant features; fixed at 9, 18 and 27 for ``single``, ``pair`` and ``combined``.
+        Number of relevant features; fixed at 9, 18 and 27 for ``single``, ``pair`` and ``combined``, at 4,
+        3 and 6 for ``linear``, ``cosinus`` and ``krk``.
     n_targets : int, default=1
         Of ``regression``, and labels of ``multilabel`` (at least 2 there).
     redundant : bool, default=True
@@ -151,7 +156,9 @@ def synthesize(
     """
     if name not in SYNTHETIC:
         raise SettingError(f"name: unknown synthetic data '{name}'; use one of {', '.join(SYNTHETIC)}")
-    least = sum(_N_COPIES * len(_PROBABILITIES) * size for size in _TABLE_2.get(name, ())) or n_informative
+    copies = sum(_N_COPIES * len(_PROBABILITIES) * size for size in _TABLE_2.get(name, ()))
+    n_informative = _FIXED.get(name, n_informative)
+    least = copies or n_informative
     checks = (
         ("n_rows", n_rows, 1),
         ("n_informative", n_informative, 1),
@@ -260,6 +267,30 @@ def _fraction(rng: Random, n_rows: int, n_features: int, k: int, _: int) -> Draw
     return X, X[:, :k].sum(axis=1) % 1, _truth([1 / k] * k, n_features), "regression"
 
 
+def _linear(rng: Random, n_rows: int, n_features: int, k: int, _: int) -> Drawn:
+    X, weights = rng.random((n_rows, n_features)), np.array([1.0, -2.0, 3.0, -3.0])
+    share = weights**2 / (weights**2).sum()
+    return X, X[:, :k] @ weights, _truth(list(share), n_features), "regression"
+
+
+def _cosinus(rng: Random, n_rows: int, n_features: int, k: int, _: int) -> Drawn:
+    X = rng.random((n_rows, n_features))
+    y = np.cos(4 * np.pi * X[:, 0]) * (3 * X[:, 2] - 2 * X[:, 1])
+    return X, y, _truth([1 / k] * k, n_features), "regression"
+
+
+def _krk(rng: Random, n_rows: int, n_features: int, k: int, _: int) -> Drawn:
+    squares = rng.integers(0, 8, (n_rows, n_features))
+    white, rook, black = squares[:, :2], squares[:, 2:4], squares[:, 4:6]
+    illegal = (white == rook).all(1) | (rook == black).all(1) | (np.abs(white - black).max(1) <= 1)
+    for line, along in ((0, 1), (1, 0)):
+        low, high = np.minimum(rook[:, along], black[:, along]), np.maximum(rook[:, along], black[:, along])
+        is_between = (white[:, line] == rook[:, line]) & (low < white[:, along]) & (white[:, along] < high)
+        illegal |= (rook[:, line] == black[:, line]) & ~is_between
+    y = np.where(illegal, "illegal", "legal")
+    return squares.astype(str), y, _truth([1 / k] * k, n_features), "classification"
+
+
 def _signals(rng: Random, n_rows: int, n_features: int, k: int, n_targets: int) -> tuple[Array, Array, Array]:
     """Return X, the targets without noise, and the relevance.
 
@@ -294,9 +325,15 @@ _FAMILIES: dict[str, Callable[[Random, int, int, int, int], Drawn]] = {
     "parity_regression": _parity_regression,
     "modulo8": _modulo8,
     "fraction": _fraction,
+    "linear": _linear,
+    "cosinus": _cosinus,
+    "krk": _krk,
     "regression": _regression,
     "multilabel": _multilabel,
 }
+
+_FIXED = {"linear": 4, "cosinus": 3, "krk": 6}
+"""Numbers of informative features that cannot be chosen."""
 
 SYNTHETIC = (*_TABLE_2, *_FAMILIES)
 """Names of the synthetic data sets."""

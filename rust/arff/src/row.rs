@@ -1,4 +1,4 @@
-//! Rows: dense `a, b, c` and sparse `{number value, …}`.
+//! Rows: dense `a, b, c` (or `a b c`) and sparse `{number value, …}`.
 
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
@@ -40,6 +40,24 @@ fn is_sparse(line: &[u8]) -> bool {
 
 fn in_sparse(byte: u8) -> bool {
     byte == b',' || byte == b'}'
+}
+
+/// Returns true if a comma or a tab outside quotes parts the values of `line`.
+fn has_separator(line: &[u8]) -> bool {
+    let mut quote = None;
+    let mut at = 0;
+    while at < line.len() {
+        let byte = line[at];
+        match quote {
+            Some(_) if byte == b'\\' => at += 1,
+            Some(open) if byte == open => quote = None,
+            None if matches!(byte, b',' | b'\t') => return true,
+            None if matches!(byte, b'\'' | b'"') && (at == 0 || is_blank(line[at - 1])) => quote = Some(byte),
+            _ => {}
+        }
+        at += 1;
+    }
+    false
 }
 
 /// The rows of one chunk.
@@ -84,17 +102,28 @@ impl<'a> Rows<'a> {
         let total = self.columns.len();
         let mut cursor = Cursor::new(line, 0);
         let mut more = true;
+        // Blanks part values as well, as in Weka; in rows with commas they are part of the values.
+        let by_blanks = total > 1 && !has_separator(line);
         for (number, column) in self.columns.iter_mut().enumerate() {
             if !more || cursor.peek().is_none() {
                 return Err(wrong_count(&cursor, number, total));
             }
-            column.read(&mut cursor, |byte| byte == b',' || byte == b'\t')?;
-            more = cursor.separator();
+            if by_blanks {
+                column.read(&mut cursor, is_blank)?;
+                cursor.skip_blanks();
+            } else {
+                column.read(&mut cursor, |byte| byte == b',' || byte == b'\t')?;
+                more = cursor.separator();
+            }
         }
         match cursor.peek() {
             None => Ok(()),
             Some(b'{') => Err(weighted(&cursor)),
-            Some(_) => Err(wrong_count(&cursor, total + cursor.rest().split(|byte| *byte == b',').count(), total)),
+            Some(_) => {
+                let ends = |byte: &u8| if by_blanks { is_blank(*byte) } else { *byte == b',' };
+                let more = cursor.rest().split(ends).filter(|value| !by_blanks || !value.is_empty()).count();
+                Err(wrong_count(&cursor, total + more, total))
+            }
         }
     }
 
@@ -162,4 +191,31 @@ fn wrong_count(cursor: &Cursor<'_>, found: usize, declared: usize) -> Fault {
 fn weighted(cursor: &Cursor<'_>) -> Fault {
     let what = format!("'{}' weighs the row, which is not read; make the weights an attribute", shown(cursor.rest()));
     Fault::new(cursor.at(), what)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Header;
+
+    /// The first batch of a file of a number, a nominal value and a text, as text; or the error.
+    fn read(rows: &str) -> String {
+        let file =
+            format!("@relation r\n@attribute x real\n@attribute c {{a,'b b'}}\n@attribute t string\n@data\n{rows}");
+        let header = Header::read(file.as_bytes()).unwrap();
+        match header.batches(file.as_bytes(), 100).next() {
+            Some(Ok(batch)) => format!("{:?}", batch.columns()),
+            Some(Err(error)) => error.to_string(),
+            None => "no rows".into(),
+        }
+    }
+
+    #[test]
+    fn blanks_part_values_where_no_comma_does() {
+        let by_commas = read("1.5,a,'x, y'\n?,'b b',z\n");
+        assert_eq!(read("1.5 a 'x, y'\n?  'b b'   z  \n"), by_commas);
+        assert_eq!(read("1.5 a 'x, y' % w\n?,'b b',z\n"), by_commas);
+        assert_ne!(read("1,a,x y\n"), read("1,a,x\n"), "in rows with commas blanks belong to values");
+        assert!(read("1 a\n").ends_with("the row has 2 values, the header declares 3 attributes"));
+        assert!(read("1 a x  y\n").ends_with("the row has 4 values, the header declares 3 attributes"));
+    }
 }

@@ -1,20 +1,27 @@
 """The work of a study on one split with one ranker: rank the training rows, judge by the test rows."""
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
+from ferrank import _core
 from ferrank._core import Source
-from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
-from ferrank.evaluate.neighbors import evaluate
+from ferrank.data.dataset import Dataset
+from ferrank.errors import SettingError
+from ferrank.evaluate.evaluation import UNWEIGHTED
+from ferrank.evaluate.measures import class_measures, number_measures, variance_of
 from ferrank.evaluate.rankings import collect
+from ferrank.evaluate.study.judges import Judge
+from ferrank.evaluate.synth import perturb
 from ferrank.ranking import Ranking
+from ferrank.run import finish
 
-__all__ = ["SCHEMA", "Cell", "Judge", "WeightedNeighbors"]
+__all__ = ["SCHEMA", "Cell", "NoisyTruth"]
 
 Array = np.ndarray[Any, Any]
 
@@ -24,6 +31,9 @@ SCHEMA = pa.schema(
         ("method", pa.string()),
         ("split", pa.string()),
         ("labelled", pa.int64()),
+        ("n_trees", pa.int64()),
+        ("judge", pa.string()),
+        ("at", pa.int64()),
         ("measure", pa.string()),
         ("value", pa.float64()),
         ("ranking_seconds", pa.float64()),
@@ -31,52 +41,37 @@ SCHEMA = pa.schema(
         ("n_test", pa.int64()),
     ]
 )
-"""The columns of the results; ``labelled`` is null where all training rows are."""
+"""The columns of the results.
 
-
-class Judge(Protocol):
-    """Says how good rankings are, by rows for training and testing."""
-
-    def __call__(self, train: pa.Table, rankings: Any, test: pa.Table, roles: dict[str, Any]) -> Evaluation:
-        """Return the measures of each ranking, and of features that all weigh the same."""
+``labelled`` is null where all training rows are, ``n_trees`` where a ranker was not asked for several numbers
+of trees, ``judge`` where there is one without a name, ``at`` where a measure is no curve.
+"""
 
 
 @dataclass(frozen=True)
-class WeightedNeighbors:
-    """Judges rankings by nearest neighbors whose distances weigh features by importance.
+class NoisyTruth:
+    """Ranks by the true importances, of which a share is replaced by random ones; for synthetic data.
+
+    The rankings R_θ of Slavkov et al. 2020; each split has noise of its own.
 
     Parameters
     ----------
-    n_neighbors : int, default=15
-        Neighbors of each test row.
-    conventions : {"textbook", "clus"}, default="textbook"
-        As in :func:`~ferrank.evaluate.evaluate`.
+    share : float, default=0.0
+        θ, the share of the features whose importances are random.
 
     Examples
     --------
-    >>> from ferrank.evaluate import WeightedNeighbors
-    >>> WeightedNeighbors(5)
-    WeightedNeighbors(n_neighbors=5, conventions='textbook')
+    >>> from ferrank.evaluate import NoisyTruth
+    >>> NoisyTruth(0.1)
+    NoisyTruth(share=0.1)
     """
 
-    n_neighbors: int = 15
-    conventions: Literal["textbook", "clus"] = "textbook"
+    share: float = 0.0
 
-    def __call__(self, train: pa.Table, rankings: Any, test: pa.Table, roles: dict[str, Any]) -> Evaluation:
-        """Return the measures of each ranking, and of features that all weigh the same."""
-        return evaluate(
-            train,
-            rankings,
-            test=test,
-            target=roles["target"],
-            task=roles["task"],
-            hierarchy=roles["hierarchy"],
-            groups=None,
-            n_neighbors=self.n_neighbors,
-            conventions=self.conventions,
-            unlabelled="ignore",
-            n_jobs=1,
-        )
+    def rank(self, relevance: Mapping[str, float], seed: Sequence[int]) -> Ranking:
+        """Return the ranking of features with these true importances."""
+        noisy = perturb(np.array(list(relevance.values())), self.share, np.random.default_rng(seed))
+        return Ranking.from_importances(list(relevance), {"truth": noisy}, task="classification")
 
 
 @dataclass(frozen=True)
@@ -95,46 +90,132 @@ class Cell:
         return f"{self.data}.{self.ranker}.{self.split}.{share}"
 
     def run(
-        self, ranker: Any, judge: Judge, train: pa.Table, test: pa.Table, roles: dict[str, Any], hidden: Array
+        self,
+        ranker: Any,
+        judges: Mapping[str | None, Judge],
+        n_trees: Sequence[int],
+        train: pa.Table,
+        test: pa.Table,
+        roles: dict[str, Any],
+        hidden: Array,
     ) -> pa.Table:
-        """Return the results: a row for each method and measure.
+        """Return the results: a row for each method, number of trees, judge, place and measure.
 
-        ``hidden`` are training rows that lose their targets for the ranker and the judge.
+        ``hidden`` are training rows that lose their targets for the ranker and the judges. The rows are
+        ranked once, for all judges; of a forest the first ``n_trees`` make a ranking each.
         """
         train = _without_targets(train, roles["target"], hidden)
-        began = time.perf_counter()
-        ranking = _ranked(ranker, train, roles, len(hidden) > 0)
-        seconds = time.perf_counter() - began
-        names = [one.name for one in collect({self.ranker: ranking})]
-        found = judge(train, {self.ranker: ranking}, test, roles)
-        # A ranker with one score is called by its own name.
-        called = dict(zip(names, [self.ranker] if len(names) == 1 else names, strict=True))
-        rows = [
-            {
-                "data": self.data,
-                "method": called.get(method, method),
-                "split": self.split,
-                "labelled": self.labelled,
-                "measure": measure,
-                "value": float(values[number]),
-                "ranking_seconds": None if method == UNWEIGHTED else seconds,
-                "n_train": train.num_rows,
-                "n_test": test.num_rows,
-            }
-            for measure, values in found.measures.items()
-            for number, method in enumerate(found.rankings)
-        ]
+        common = {
+            "data": self.data,
+            "split": self.split,
+            "labelled": self.labelled,
+            "n_train": train.num_rows,
+            "n_test": test.num_rows,
+        }
+        if hasattr(ranker, "predict"):
+            rows = [common | {"method": self.ranker} | one for one in _predicted(ranker, train, test, roles)]
+            return pa.Table.from_pylist(rows, SCHEMA)
+        rankings: dict[str, Ranking] = {}
+        about: dict[str, dict[str, Any]] = {UNWEIGHTED: {"method": UNWEIGHTED}}
+        for count, ranking, seconds in self._rankings(ranker, train, roles, hidden, n_trees):
+            key = self.ranker if count is None else f"{self.ranker} of {count} trees"
+            rankings[key] = ranking
+            names = [one.name for one in collect({key: ranking})]
+            # A ranker with one score is called by its own name.
+            methods = [self.ranker + name.removeprefix(key) for name in names]
+            for name, method in zip(names, methods, strict=True):
+                about[name] = {"method": method, "n_trees": count, "ranking_seconds": seconds}
+        rows = []
+        for judge_name, judge in judges.items():
+            found = judge(train, rankings, test, roles)
+            for at, one in found.items() if isinstance(found, Mapping) else [(None, found)]:
+                for measure, values in one.measures.items():
+                    told = common | {"judge": judge_name, "at": at, "measure": measure}
+                    rows += [
+                        told | about[name] | {"value": float(value)}
+                        for name, value in zip(one.rankings, values, strict=True)
+                    ]
         return pa.Table.from_pylist(rows, SCHEMA)
 
+    def _rankings(
+        self,
+        ranker: Any,
+        train: pa.Table,
+        roles: dict[str, Any],
+        hidden: Array,
+        n_trees: Sequence[int],
+    ) -> Iterator[tuple[int | None, Ranking, float]]:
+        """Give rankings with the numbers of their trees and the seconds that they took."""
+        if isinstance(ranker, NoisyTruth):
+            if roles.get("relevance") is None:
+                raise SettingError("rankers: the truth is known of synthetic data alone; use another ranker")
+            seed = [round(1e6 * ranker.share), *map(ord, self.data + self.split)]
+            yield None, ranker.rank(roles["relevance"], seed), 0.0
+            return
+        own = clone(ranker)
+        settings = own.get_params()
+        if len(hidden) > 0 and "unlabelled" in settings and own.unlabelled in (None, "error"):
+            own.set_params(unlabelled="ignore")
+        if "n_jobs" in settings:
+            own.set_params(n_jobs=1)
+        if settings.get("random_state", 0) is None:
+            # Each split has a draw of its own, the same whenever the study is done.
+            draw = np.random.default_rng(list(map(ord, self.name))).integers(1 << 31)
+            own.set_params(random_state=int(draw))
+        roles = {name: role for name, role in roles.items() if name != "relevance"}
+        source = Source.table(train, "training rows")
+        began = time.perf_counter()
+        if not n_trees or "n_estimators" not in settings:
+            ranking: Ranking = own._rank_source(source, roles)
+            yield None, ranking, time.perf_counter() - began
+            return
+        own.set_params(n_estimators=max(n_trees))
+        told, profile = own._settings(), own._profile(source, roles)
+        grown, first = None, 0
+        for count in sorted(n_trees):
+            run = _core.accumulate(
+                source, roles, told, *own._resources(), (first, count), profile, is_profiled=True
+            )
+            more, first = finish(run), count
+            grown = more if grown is None else grown.union([more])
+            seconds = time.perf_counter() - began
+            yield count, Ranking.from_core(grown.ranking(), told, seconds), seconds
 
-def _ranked(ranker: Any, train: pa.Table, roles: dict[str, Any], lacks_targets: bool) -> Ranking:
-    own = clone(ranker)
-    if lacks_targets and "unlabelled" in own.get_params() and own.unlabelled in (None, "error"):
-        own.set_params(unlabelled="ignore")
+
+def _predicted(
+    model: Any, train: pa.Table, test: pa.Table, roles: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Give measures of what a model of one target predicts; of a tree its size, and who chose its splits."""
+    target = roles["target"][0]
+    own = clone(model)
     if "n_jobs" in own.get_params():
         own.set_params(n_jobs=1)
-    found: Ranking = own._rank_source(Source.table(train, "training rows"), roles)
-    return found
+    dataset = Dataset(train, target, task=roles["task"], drop=roles["drop"])
+    began = time.perf_counter()
+    own.fit(dataset)
+    seconds = time.perf_counter() - began
+    predicted = np.asarray(own.predict(dataset.with_rows(test)))
+    true, known = (np.asarray(table.column(target).to_pandas()) for table in (test, train))
+    if roles["task"] == "classification":
+        names = sorted({*map(str, true), *map(str, predicted)})
+        numbers = {name: number for number, name in enumerate(names)}
+        codes = [np.array([numbers[str(value)] for value in values]) for values in (true, predicted)]
+        measures = class_measures(*codes)
+    else:
+        true, known = true.astype(np.float64), known.astype(np.float64)
+        mean, there = np.nanmean(known), ~np.isnan(true)
+        measures = number_measures(true, predicted, float(variance_of(known[~np.isnan(known)])))
+        scale = float(((mean - true[there]) ** 2).mean())
+        error = float(((predicted[there] - true[there]) ** 2).mean())
+        measures["relative_squared_error"] = error / scale if scale > 0 else float("nan")
+    tree = getattr(own, "tree_", None)
+    if tree is not None and hasattr(tree, "selectors"):
+        measures["n_nodes"] = float(len(tree.nodes))
+        chosen = tree.selectors()
+        splits = sum(chosen.values())
+        measures["splits_by_relief"] = chosen.get("relief", 0) / splits if splits else float("nan")
+    for name, value in measures.items():
+        yield {"measure": name, "value": value, "ranking_seconds": seconds}
 
 
 def _without_targets(train: pa.Table, targets: list[str], hidden: Array) -> pa.Table:

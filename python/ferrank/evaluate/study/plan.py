@@ -3,6 +3,8 @@
 import os
 import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import resources
 from inspect import signature
 from pathlib import Path
@@ -11,20 +13,68 @@ from typing import Any
 from ferrank.data.dataset import Dataset
 from ferrank.errors import ResourceError, SettingError
 from ferrank.evaluate.baselines import BASELINES
-from ferrank.evaluate.study.cells import WeightedNeighbors
+from ferrank.evaluate.study.cells import NoisyTruth
+from ferrank.evaluate.study.figures import Figure, read_figure
+from ferrank.evaluate.study.judges import ErrorCurves, KeptImportances, Truth, WeightedNeighbors
 from ferrank.evaluate.study.splits import CrossValidation, Repeated
 from ferrank.evaluate.study.study import Study
+from ferrank.evaluate.synth import SYNTHETIC, synthesize
 from ferrank.rankers.estimators import RANKERS
 from ferrank.rankers.registry import PRESETS
+from ferrank.trees.estimators import ReliefTree
 
-__all__ = ["PLANS", "read_plan"]
+__all__ = ["PLANS", "Plan", "read_plan"]
 
-PLANS = ("mtr-ranking",)
+PLANS = ("mtr-ranking", "mlc-ranking", "ssl-ranking", "error-curves", "relieff-trees")
 """The plans that come with ferrank, each of a paper."""
 
 _SPLITS: dict[str, Callable[..., Any]] = {"repeated": Repeated, "cross-validation": CrossValidation}
-_KEYS = {"measure", "random_state", "labelled", "splits", "judge", "data", "rankers"}
+_JUDGES: dict[str, Callable[..., Any]] = {
+    "weighted-neighbors": WeightedNeighbors,
+    "error-curves": ErrorCurves,
+    "truth": Truth,
+    "importances": KeptImportances,
+}
+_RANKERS: dict[str, Callable[..., Any]] = {
+    **RANKERS,
+    **BASELINES,
+    "truth": NoisyTruth,
+    "relief-tree": ReliefTree,
+}
+_KEYS = {
+    "measure",
+    "random_state",
+    "labelled",
+    "n_trees",
+    "splits",
+    "judge",
+    "judges",
+    "data",
+    "rankers",
+    "figures",
+}
 _DATA = {"path", "test", "target", "target_last", "labels", "task", "hierarchy", "groups", "drop"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study as a file tells it.
+
+    Attributes
+    ----------
+    study : Study
+    measure : str or None
+        What is shown.
+    figures : dict of str to Figure
+        Tables and pictures to make of the results.
+    missing : list of str
+        Data sets that were left out, for their files are not there.
+    """
+
+    study: Study
+    measure: str | None = None
+    figures: dict[str, Figure] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
 
 def read_plan(
@@ -32,7 +82,7 @@ def read_plan(
     *,
     data: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
-) -> tuple[Study, str | None, list[str]]:
+) -> Plan:
     r"""Read a study from a TOML file.
 
     Parameters
@@ -47,8 +97,7 @@ def read_plan(
 
     Returns
     -------
-    (Study, str or None, list of str)
-        The study, the measure that the plan names, and the data sets that were left out.
+    Plan
 
     Raises
     ------
@@ -64,8 +113,8 @@ def read_plan(
     ...     _ = (start / "t.csv").write_text("a,y\n1.5,0.5\n2.5,1.5\n")
     ...     text = "[data.small]\npath = 't.csv'\ntarget = 'y'\n[rankers.forest]\nn_estimators = 10"
     ...     _ = (start / "plan.toml").write_text(text)
-    ...     study, _, _ = read_plan(start / "plan.toml")
-    >>> study.rankers
+    ...     plan = read_plan(start / "plan.toml")
+    >>> plan.study.rankers
     {'forest': ForestRanker(n_estimators=10)}
     """
     is_own = os.fspath(plan) in PLANS
@@ -88,19 +137,53 @@ def read_plan(
         raise ResourceError(
             f"{path}: data.{missing[0]}: there is no such file in {start}; data= says where it is"
         )
-    rankers = {
-        name: _ranker(one, f"rankers.{name}", path) for name, one in _section(told, "rankers", path).items()
+    only: dict[str, list[str]] = {}
+    asked = _without_only(_section(told, "rankers", path), only)
+    own = {
+        name: _splits(one["splits"], path, f"data.{name}.splits")
+        for name, one in told["data"].items()
+        if name in sets and "splits" in one
     }
     study = Study(
         sets,
-        rankers,
-        judge=_made(WeightedNeighbors, told.get("judge", {}), "judge", path),
+        {name: _ranker(one, f"rankers.{name}", path) for name, one in asked.items()},
+        judge=_judges(told, only, path),
         splits=_splits(told.get("splits", {}), path),
         labelled=told.get("labelled"),
+        n_trees=told.get("n_trees", ()),
+        only=only,
+        own_splits=own,
         folder=folder,
         random_state=told.get("random_state", 0),
     )
-    return study, told.get("measure"), missing
+    figures = {
+        name: read_figure(one, start, f"{path}: figures.{name}")
+        for name, one in (_section(told, "figures", path) if "figures" in told else {}).items()
+    }
+    return Plan(study, told.get("measure"), figures, missing)
+
+
+def _without_only(section: dict[str, Any], only: dict[str, list[str]]) -> dict[str, Any]:
+    """Return the section without its keys ``only``, which are put into ``only``."""
+    only |= {name: one["only"] for name, one in section.items() if "only" in one}
+    return {name: {k: v for k, v in one.items() if k != "only"} for name, one in section.items()}
+
+
+def _judges(told: dict[str, Any], only: dict[str, list[str]], path: Path) -> Any:
+    if "judges" not in told:
+        return _judge(told.get("judge", {}), "judge", path)
+    if "judge" in told:
+        raise SettingError(f"{path}: judge: there are judges, too; put it among them")
+    asked = _without_only(_section(told, "judges", path), only)
+    return {name: _judge(one, f"judges.{name}", path) for name, one in asked.items()}
+
+
+def _judge(told: dict[str, Any], where: str, path: Path) -> Any:
+    told = dict(told)
+    kind = told.pop("kind", "weighted-neighbors")
+    if kind not in _JUDGES:
+        raise SettingError(f"{path}: {where}.kind: '{kind}' is not one of {', '.join(_JUDGES)}")
+    return _made(_JUDGES[kind], told, where, path)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -132,38 +215,53 @@ def _check_keys(told: dict[str, Any], known: set[str], where: str, path: Path) -
 
 
 def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:
-    """Return the data set, or None if its file is not there."""
+    """Return the data set, or None if its file is not there.
+
+    ``path`` may be several files, whose rows are one set.
+    """
+    told = {key: value for key, value in told.items() if key != "splits"}
+    if "synthetic" in told:
+        settings = {key: value for key, value in told.items() if key != "synthetic"}
+        if told["synthetic"] not in SYNTHETIC:
+            raise SettingError(
+                f"{path}: {where}.synthetic: '{told['synthetic']}' is not one of {', '.join(SYNTHETIC)}"
+            )
+        return _made(partial(synthesize, told["synthetic"]), settings, where, path)
     _check_keys(told, _DATA, f"{where}.", path)
-    if not isinstance(told.get("path"), str):
+    paths = told.get("path")
+    paths = [paths] if isinstance(paths, str) else paths
+    if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
         raise SettingError(f"{path}: {where}.path: name the file of the data set")
-    files = {key: start / told[key] for key in ("path", "test", "labels", "hierarchy") if key in told}
-    if not all(file.exists() for file in files.values()):
+    files = {key: start / told[key] for key in ("test", "labels", "hierarchy") if key in told}
+    rows = [start / one for one in paths]
+    if not all(file.exists() for file in (*rows, *files.values())):
         return None
-    roles = {key: value for key, value in told.items() if key not in files}
+    roles = {key: value for key, value in told.items() if key not in files and key != "path"}
     roles |= {key: str(files[key]) for key in ("labels", "hierarchy") if key in files}
-    dataset = Dataset(str(files["path"]), **roles)
+    dataset = Dataset(str(rows[0]) if len(rows) == 1 else list(map(str, rows)), **roles)
     return (dataset, str(files["test"])) if "test" in files else dataset
 
 
 def _ranker(told: dict[str, Any], where: str, path: Path) -> Any:
     told = dict(told)
     name, preset = told.pop("ranker", "forest"), told.pop("preset", None)
-    known = RANKERS | BASELINES
-    if name not in known:
-        raise SettingError(f"{path}: {where}.ranker: '{name}' is not one of {', '.join(known)}")
+    if name not in _RANKERS:
+        raise SettingError(f"{path}: {where}.ranker: '{name}' is not one of {', '.join(_RANKERS)}")
     if preset is not None:
         if preset not in PRESETS or name not in PRESETS[preset]:
             raise SettingError(f"{path}: {where}.preset: '{preset}' is not one of {', '.join(PRESETS)}")
         told = PRESETS[preset][name] | told
-    return _made(known[name], told, where, path)
+    if told.get("random_state") == "split":
+        told["random_state"] = None
+    return _made(_RANKERS[name], told, where, path)
 
 
-def _splits(told: dict[str, Any], path: Path) -> Any:
+def _splits(told: dict[str, Any], path: Path, where: str = "splits") -> Any:
     told = dict(told)
     kind = told.pop("kind", "repeated")
     if kind not in _SPLITS:
-        raise SettingError(f"{path}: splits.kind: '{kind}' is not one of {', '.join(_SPLITS)}")
-    return _made(_SPLITS[kind], told, "splits", path)
+        raise SettingError(f"{path}: {where}.kind: '{kind}' is not one of {', '.join(_SPLITS)}")
+    return _made(_SPLITS[kind], told, where, path)
 
 
 def _made(kind: Callable[..., Any], told: dict[str, Any], where: str, path: Path) -> Any:

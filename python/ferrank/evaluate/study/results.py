@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
@@ -31,9 +32,11 @@ class Results:
     Parameters
     ----------
     numbers : pyarrow.Table
-        A row for each data set, method, split, number of labelled rows and measure, with the columns
-        ``data``, ``method`` (the ranker, with its score where it has several; "unweighted" is the baseline),
-        ``split``, ``labelled``, ``measure``, ``value``, ``ranking_seconds``, ``n_train`` and ``n_test``.
+        A row for each data set, method, split, number of labelled rows, number of trees, judge, place and
+        measure, with the columns ``data``, ``method`` (the ranker, with its score where it has several;
+        "unweighted" is the baseline), ``split``, ``labelled``, ``n_trees``, ``judge``, ``at`` (the number of
+        features on a curve, or the place of a feature), ``measure``, ``value``, ``ranking_seconds``,
+        ``n_train`` and ``n_test``. Of these ``labelled``, ``n_trees``, ``judge`` and ``at`` may be left out.
 
     Examples
     --------
@@ -51,15 +54,37 @@ class Results:
 
     numbers: pa.Table
 
+    def __post_init__(self) -> None:
+        for name in ("labelled", "n_trees", "judge", "at"):
+            if name not in self.numbers.column_names:
+                kind = pa.string() if name == "judge" else pa.int64()
+                column = pa.nulls(self.numbers.num_rows, kind)
+                object.__setattr__(self, "numbers", self.numbers.append_column(name, column))
+
+    @cached_property
+    def frame(self) -> Any:
+        """The numbers as a pandas frame."""
+        return self.numbers.to_pandas()
+
     @property
     def methods(self) -> list[str]:
         """The methods, in the order of the study."""
         return list(dict.fromkeys(self.numbers["method"].to_pylist()))
 
     @property
+    def judges(self) -> list[str]:
+        """The names of the judges."""
+        return [name for name in dict.fromkeys(self.numbers["judge"].to_pylist()) if name is not None]
+
+    @property
     def measures(self) -> list[str]:
         """The measures that there are."""
         return list(dict.fromkeys(self.numbers["measure"].to_pylist()))
+
+    @property
+    def main_measures(self) -> list[str]:
+        """The measures that stand for the tasks of the data sets, or else the first one there is."""
+        return [name for name in _BY_TASK if name in self.measures] or self.measures[:1]
 
     def measure_of(self, measure: str | None) -> str:
         """Return ``measure``, or the one that stands for the tasks of the study.
@@ -73,25 +98,55 @@ class Results:
             if measure not in self.measures:
                 raise SettingError(f"measure: no '{measure}' here; there are {', '.join(self.measures)}")
             return measure
-        found = [name for name in _BY_TASK if name in self.measures]
-        if len(found) != 1:
+        if len(self.main_measures) != 1:
             raise SettingError(f"measure: name one of {', '.join(self.measures)}")
-        return found[0]
+        return self.main_measures[0]
 
-    def values(self, measure: str | None = None, labelled: int | None = None) -> Any:
-        """Return the values of a measure as a frame: a row for each data set and split, a column a method."""
-        frame = self.numbers.to_pandas()
+    def values(
+        self,
+        measure: str | None = None,
+        labelled: int | None = None,
+        *,
+        n_trees: int | None = None,
+        judge: str | None = None,
+    ) -> Any:
+        """Return the values of a measure as a frame: a row for each data set and split, a column a method.
+
+        The settings are those of :meth:`table`. Of a measure that is a curve the values are its means.
+        """
+        frame = self.frame
         chosen = frame["measure"] == self.measure_of(measure)
+        if labelled is None and not (chosen & frame["labelled"].isna()).any():
+            labelled = frame["labelled"][chosen].max()
         chosen &= frame["labelled"].isna() if labelled is None else frame["labelled"] == labelled
         if not chosen.any():
             there = sorted(set(frame["labelled"].dropna().astype(int)))
             raise SettingError(
                 f"labelled: no results with {labelled}; there are {there or 'those of all rows'}"
             )
+        if judge is None and self.judges:
+            judge = next(name for name in self.judges if (chosen & (frame["judge"] == name)).any())
+        if judge is not None:
+            if judge not in self.judges:
+                raise SettingError(f"judge: no '{judge}' here; there are {', '.join(self.judges) or 'none'}")
+            chosen &= frame["judge"] == judge
+        counts = sorted(set(frame["n_trees"].dropna().astype(int)))
+        if counts:
+            n_trees = counts[-1] if n_trees is None else n_trees
+            if n_trees not in counts:
+                raise SettingError(f"n_trees: no results with {n_trees}; there are {counts}")
+            chosen &= frame["n_trees"].isna() | (frame["n_trees"] == n_trees)
         wide = frame[chosen].pivot_table("value", ["data", "split"], "method", sort=False)
         return wide[[name for name in self.methods if name in wide.columns]]
 
-    def table(self, measure: str | None = None, labelled: int | None = None) -> Any:
+    def table(
+        self,
+        measure: str | None = None,
+        labelled: int | None = None,
+        *,
+        n_trees: int | None = None,
+        judge: str | None = None,
+    ) -> Any:
         """Return the means over splits as a frame: a row for each data set, a column for each method.
 
         Parameters
@@ -100,21 +155,28 @@ class Results:
             By default RRMSE for numbers, the accuracy for classes, the area under the average
             precision-recall curve for label sets.
         labelled : int, optional
-            Number of labelled rows; by default all.
+            Number of labelled rows; by default all, or the greatest number where there are no results of all.
+        n_trees : int, optional
+            Number of trees, of forests that were judged at several; by default the greatest.
+        judge : str, optional
+            The name of the judge; by default the first that has the measure.
         """
-        return self.values(measure, labelled).groupby(level="data", sort=False).mean()
+        wide = self.values(measure, labelled, n_trees=n_trees, judge=judge)
+        return wide.groupby(level="data", sort=False).mean()
 
     def compare(
         self,
         *methods: str,
         measure: str | None = None,
         labelled: int | None = None,
+        n_trees: int | None = None,
+        judge: str | None = None,
         control: str | None = None,
         alpha: float = 0.05,
     ) -> Comparison:
         """Compare methods over the data sets, by default all: see :func:`~ferrank.evaluate.compare`."""
         name = self.measure_of(measure)
-        table = self.table(name, labelled)
+        table = self.table(name, labelled, n_trees=n_trees, judge=judge)
         unknown = next((one for one in methods if one not in table.columns), None)
         if unknown is not None:
             raise SettingError(f"methods: no '{unknown}' here; there are {', '.join(table.columns)}")
@@ -161,7 +223,7 @@ class Results:
 
     def seconds(self) -> Any:
         """Return the mean time of ranking, in seconds: a row for each data set, a column for each method."""
-        frame = self.numbers.to_pandas().dropna(subset=["ranking_seconds"])
+        frame = self.frame.dropna(subset=["ranking_seconds"])
         wide = frame.pivot_table("ranking_seconds", "data", "method", sort=False)
         return wide[[name for name in self.methods if name in wide.columns]]
 

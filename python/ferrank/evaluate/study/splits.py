@@ -14,7 +14,7 @@ from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import Rows
 from ferrank.evaluate.splits import splits_of
 
-__all__ = ["CrossValidation", "Repeated", "Split", "by_labels"]
+__all__ = ["CrossValidation", "Repeated", "Split", "by_labels", "hidden_rows"]
 
 Array = np.ndarray[Any, Any]
 Split = tuple[str, Array, Array]
@@ -116,6 +116,60 @@ class CrossValidation:
                 (np.flatnonzero(part != fold), np.flatnonzero(part == fold)) for fold in range(self.folds)
             ]
         return [(name, train, test) for name, (train, test) in zip(names, splits, strict=True)]
+
+
+def hidden_rows(
+    splits: list[Split], known: Array, labelled: int, seed: int, *, folds: bool
+) -> list[Array] | None:
+    """Return the training rows of each split that lose their targets, as numbers among the training rows.
+
+    A row that keeps its target among so many does so among more. In cross-validation (``folds``) each fold
+    keeps L // (x - 1) targets, the first L % (x - 1) folds one more, so that the x - 1 folds of a training
+    set together keep about L (Petković et al. 2023, §6.4); a fold keeps the same in all training sets.
+    Otherwise each training set keeps L of its own.
+
+    Parameters
+    ----------
+    splits : list of Split
+        Those of cross-validation are the folds of one repeat after the other, which their names say.
+    known : array of bool, shape (n_rows,)
+        Which rows have a target.
+    labelled : int
+        L.
+    seed : int
+    folds : bool
+        Whether the splits are of cross-validation.
+
+    Returns
+    -------
+    list of array, or None
+        None where some part has not so many rows with a target.
+    """
+    if not folds:
+        hidden = []
+        for name, train, _ in splits:
+            there = np.flatnonzero(known[train])
+            if labelled > len(there):
+                return None
+            order = np.random.default_rng((seed, *map(ord, name))).permutation(there)
+            hidden.append(np.sort(order[labelled:]))
+        return hidden
+    keeps = np.zeros(len(known), dtype=bool)
+    by_repeat: dict[str, list[Split]] = {}
+    for split in splits:
+        by_repeat.setdefault(split[0].partition(".")[0], []).append(split)
+    hidden = []
+    for repeat in by_repeat.values():
+        keeps[:] = False
+        each, more = divmod(labelled, len(repeat) - 1)
+        for number, (name, _, test) in enumerate(repeat):
+            there = test[known[test]]
+            wanted = each + (number < more)
+            if wanted > len(there):
+                return None
+            keeps[np.random.default_rng((seed, *map(ord, name))).permutation(there)[:wanted]] = True
+        hidden += [np.flatnonzero(known[train] & ~keeps[train]) for _, train, _ in repeat]
+    return hidden
 
 
 def _classes(rows: Rows) -> Array:

@@ -1,10 +1,12 @@
 """A study: all cells of data sets, rankers and splits, done in parallel and none twice."""
 
+import functools
 import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,20 @@ from ferrank.data.source import read_all
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.rows import read_rows
-from ferrank.evaluate.study.cells import SCHEMA, Cell, Judge, WeightedNeighbors
+from ferrank.evaluate.study.cells import SCHEMA, Cell
+from ferrank.evaluate.study.judges import Judge, WeightedNeighbors
 from ferrank.evaluate.study.results import Results
-from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split
+from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidden_rows
+from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
 from ferrank.progress import Progress, shown
 
 __all__ = ["Study"]
 
 Array = np.ndarray[Any, Any]
-Work = tuple[Cell, Callable[[], pa.Table]]
+Tables = tuple[pa.Table, pa.Table]
+"""The rows of a data set that are for training, and those for testing; often the same."""
+Work = tuple[Cell, Callable[[Tables], pa.Table]]
 
 
 class Study:
@@ -36,21 +42,30 @@ class Study:
 
     Parameters
     ----------
-    data : mapping of str to Dataset, or to (Dataset, Dataset)
+    data : mapping of str to Dataset, to (Dataset, Dataset) or to Synthetic
         The data sets by name. Two are rows for training and for testing, which are then not split.
-    rankers : mapping of str to ranker
-        The rankers by name; each score of a ranker is a method, and "unweighted" one more.
-    judge : WeightedNeighbors or callable, optional
-        What says how good a ranking is; by default 15 weighted neighbors.
+    rankers : mapping of str to ranker, or to model
+        The rankers by name; each score of a ranker is a method, and "unweighted" one more. A model, such as
+        :class:`~ferrank.ReliefTree`, is judged by what it predicts itself.
+    judge : WeightedNeighbors, ErrorCurves, Truth, KeptImportances or callable, or a mapping of names to them
+        What says how good a ranking is; by default 15 weighted neighbors. Rows are ranked once for all.
     splits : Repeated or CrossValidation, optional
         How rows are parted; by default ten times into two thirds and one third.
+    own_splits : mapping of str to Repeated or CrossValidation, optional
+        How the rows of these data sets are parted instead.
     labelled : sequence of int, optional
         Numbers of training rows that keep their targets, each of which is tried; of fewer rows each is among
-        those of more. By default all rows keep them.
+        those of more. In cross-validation they are counted over the folds of the training rows. Numbers above
+        those of the rows of a data set are left out there. By default all rows keep their targets.
+    n_trees : sequence of int, optional
+        Numbers of trees; each forest is grown once, to the greatest, and its first so many trees are judged.
+    only : mapping of str to sequence of str, optional
+        The data sets, or tasks, that a ranker or judge of that name is for; by default all.
     folder : path, optional
         Where results are kept, a file for each cell, so that a study that was killed goes on from there.
     random_state : int, default=0
-        Seed of the splits.
+        Seed of the splits. A ranker whose own ``random_state`` is None has another draw in each split, the
+        same whenever the study is done.
 
     Attributes
     ----------
@@ -76,9 +91,12 @@ class Study:
         data: Mapping[str, Any],
         rankers: Mapping[str, Any],
         *,
-        judge: Judge | None = None,
+        judge: Judge | Mapping[str, Judge] | None = None,
         splits: Repeated | CrossValidation | None = None,
         labelled: Sequence[int] | None = None,
+        n_trees: Sequence[int] = (),
+        only: Mapping[str, Sequence[str]] | None = None,
+        own_splits: Mapping[str, Repeated | CrossValidation] | None = None,
         folder: str | os.PathLike[str] | None = None,
         random_state: int = 0,
     ) -> None:
@@ -86,13 +104,26 @@ class Study:
             if not names:
                 raise SettingError(f"{what}: there are none; give one at least")
         self.data, self.rankers = dict(data), dict(rankers)
-        self.judge: Judge = WeightedNeighbors() if judge is None else judge
+        self.judge: Judge | Mapping[str, Judge] = WeightedNeighbors() if judge is None else judge
         self.splits = Repeated() if splits is None else splits
         self.labelled: list[int | None] = [None] if labelled is None else list(labelled)
+        if any(one is not None and one < 1 for one in self.labelled):
+            raise SettingError(f"labelled: {self.labelled}; use numbers of rows from 1 on")
+        self.n_trees, self.only, self.own_splits = list(n_trees), dict(only or {}), dict(own_splits or {})
+        if any(one < 1 for one in self.n_trees):
+            raise SettingError(f"n_trees: {self.n_trees}; use numbers of trees from 1 on")
+        judges = self.judge if isinstance(self.judge, Mapping) else {}
+        both = next((name for name in self.rankers if name in judges), None)
+        if both is not None and both in self.only:
+            raise SettingError(f"only: '{both}' is a ranker and a judge; call one of them otherwise")
+        known = {*self.rankers, *judges}
+        unknown = next((name for name in self.only if name not in known), None)
+        if unknown is not None:
+            raise SettingError(f"only: there is no ranker or judge '{unknown}'")
         self.folder = None if folder is None else Path(folder)
         self.random_state = random_state
         self.results: Results | None = None
-        self._known: dict[str, list[Work]] = {}
+        self._known: dict[str, tuple[list[Work], Tables]] = {}
 
     def run(self, *, n_jobs: int = 1, client: Any = None, progress: Progress | bool | None = None) -> Results:
         """Do the cells that are not done yet, and return the results of all.
@@ -114,20 +145,24 @@ class Study:
         done, left = self._done(), []
         total = 0
         for name in self.data:
-            for cell, work in self._cells(name):
+            for cell, work in self._cells(name)[0]:
                 total += 1
                 if _file_name(cell) not in done:
                     left.append((cell, work))
+        tables = {name: self._cells(name)[1] for name in self.data}
         with shown(progress) as report:
             for number, (cell, table) in enumerate(
-                _worked(left, n_jobs, client), start=total - len(left) + 1
+                _worked(left, tables, n_jobs, client), start=total - len(left) + 1
             ):
                 done[_file_name(cell)] = table
                 self._keep(cell, table)
                 if report is not None:
                     report("studying", number, total)
-        cells = [cell for name in self.data for cell, _ in self._cells(name)]
-        self.results = Results(pa.concat_tables(self._once(cell, done[_file_name(cell)]) for cell in cells))
+        cells = [cell for name in self.data for cell, _ in self._cells(name)[0]]
+        first: dict[tuple[Any, ...], str] = {}
+        for cell in cells:
+            first.setdefault((cell.data, cell.split, cell.labelled), cell.ranker)
+        self.results = Results(pa.concat_tables(_once(cell, done[_file_name(cell)], first) for cell in cells))
         if self.folder is not None:
             self.results.save(self.folder / "results.arrow")
         return self.results
@@ -145,25 +180,64 @@ class Study:
             raise SettingError("study: it has no results yet; call run() first")
         return self.results
 
-    def _cells(self, name: str) -> list[Work]:
-        """Return the cells of a data set, in the order of the results."""
+    def _cells(self, name: str) -> tuple[list[Work], Tables]:
+        """Return the cells of a data set, in the order of the results, and its rows."""
         if name not in self._known:
-            self._known[name] = list(self._new_cells(name))
+            tables, roles, splits = self._split(name)
+            self._known[name] = list(self._new_cells(name, tables, roles, splits)), tables
         return self._known[name]
 
-    def _new_cells(self, name: str) -> list[Work]:
-        tables, roles, splits = self._split(name)
-        cells: list[Work] = []
-        for split, train, test in splits:
-            for number in self.labelled:
-                hidden = _hidden(tables[0], roles, train, number, (self.random_state, *map(ord, split)))
-                for ranker in self.rankers:
-                    cell = Cell(name, ranker, split, number)
-                    cells.append((cell, _Task(self, cell, tables, roles, train, test, hidden)))
-        return cells
+    def _new_cells(
+        self, name: str, tables: Tables, roles: dict[str, Any], splits: list[Split]
+    ) -> Iterator[Work]:
+        def chosen(named: Mapping[Any, Any]) -> dict[Any, Any]:
+            allowed = {key: self.only.get(key, [name]) for key in named}
+            return {key: one for key, one in named.items() if {name, roles["task"]} & set(allowed[key])}
 
-    def _split(self, name: str) -> tuple[tuple[pa.Table, pa.Table], dict[str, Any], list[Split]]:
+        rankers = chosen(self.rankers)
+        judges = chosen(self.judge) if isinstance(self.judge, Mapping) else {None: self.judge}
+        if not rankers or not judges:
+            raise SettingError(
+                f"only: no {'judge' if rankers else 'ranker'} is left for the data set '{name}'"
+            )
+        masks = self._masks(name, tables[0], roles, splits)
+        for place, (split, train, test) in enumerate(splits):
+            for number, hidden in masks.items():
+                for ranker, one in rankers.items():
+                    cell = Cell(name, ranker, split, number)
+                    yield cell, _Task(cell, one, judges, self.n_trees, roles, (train, test, hidden[place]))
+
+    def _masks(
+        self, name: str, table: pa.Table, roles: dict[str, Any], splits: list[Split]
+    ) -> dict[int | None, list[Array]]:
+        """Return the training rows of each split that lose their targets, by the number that keep them."""
+        known = np.logical_or.reduce(
+            [column.is_valid().to_numpy() for column in table.select(roles["target"]).columns]
+        )
+        is_given = isinstance(self.data[name], tuple)
+        folds = isinstance(self._splits_of(name), CrossValidation) and not is_given
+        masks: dict[int | None, list[Array]] = {}
+        for number in self.labelled:
+            found = (
+                [np.zeros(0, dtype=np.int64)] * len(splits)
+                if number is None
+                else hidden_rows(splits, known, number, self.random_state, folds=folds)
+            )
+            if found is not None:
+                masks[number] = found
+        if not masks:
+            raise SettingError(
+                f"labelled: '{name}' has {int(known.sum())} rows with a target, too few for training sets "
+                f"with {self.labelled[0]} of them; name a smaller number"
+            )
+        return masks
+
+    def _split(self, name: str) -> tuple[Tables, dict[str, Any], list[Split]]:
         given = self.data[name]
+        relevance = None
+        if isinstance(given, Synthetic):
+            relevance = dict(zip(given.features, map(float, given.relevance), strict=True))
+            given = Dataset(given.to_arrow(), given.targets, task=given.task)
         train, test = given if isinstance(given, tuple) else (given, None)
         if not isinstance(train, Dataset):
             raise SettingError(f"data: '{name}' is no Dataset; make one, with its target")
@@ -173,13 +247,18 @@ class Study:
             "target": [target for target, _ in problem["targets"]],
             "target_last": None,
             "task": problem["task"],
+            "relevance": relevance,
         }
         table = read_all(source)
         if test is not None:
             other = read_all(train.with_rows(test.data if isinstance(test, Dataset) else test).source())
             everything = np.arange(table.num_rows), np.arange(other.num_rows)
             return (table, other), roles, [("given", *everything)]
-        return (table, table), roles, self.splits.of(read_rows(source, roles, 0.75), self.random_state)
+        splits = self._splits_of(name).of(read_rows(source, roles, 0.75), self.random_state)
+        return (table, table), roles, splits
+
+    def _splits_of(self, name: str) -> Repeated | CrossValidation:
+        return self.own_splits.get(name, self.splits)
 
     def _done(self) -> dict[str, pa.Table]:
         """Return the results of the cells in the folder, which must be of this study."""
@@ -207,14 +286,11 @@ class Study:
         return {
             "judge": repr(self.judge),
             "splits": repr(self.splits),
+            "n_trees": str(self.n_trees),
             "random_state": str(self.random_state),
-        } | {f"rankers: {name}": _fingerprint(ranker) for name, ranker in self.rankers.items()}
-
-    def _once(self, cell: Cell, table: pa.Table) -> pa.Table:
-        """Return the results of a cell; the baseline, which all rankers have, counts with the first."""
-        if cell.ranker == next(iter(self.rankers)):
-            return table
-        return table.filter(pa.compute.not_equal(table["method"], UNWEIGHTED))
+            **{f"splits: {name}": repr(splits) for name, splits in self.own_splits.items()},
+            **{f"rankers: {name}": _fingerprint(ranker) for name, ranker in self.rankers.items()},
+        }
 
     def _keep(self, cell: Cell, table: pa.Table) -> None:
         if self.folder is not None:
@@ -223,66 +299,73 @@ class Study:
 
 
 class _Task:
-    """The work of a cell; travels to workers."""
+    """The work of a cell, but for the rows; travels to workers."""
 
     def __init__(
         self,
-        study: Study,
         cell: Cell,
-        tables: tuple[pa.Table, pa.Table],
+        ranker: Any,
+        judges: Mapping[Any, Judge],
+        n_trees: list[int],
         roles: dict[str, Any],
-        train: Array,
-        test: Array,
-        hidden: Array,
+        rows: tuple[Array, Array, Array],
     ) -> None:
-        self._cell, self._ranker, self._judge = cell, study.rankers[cell.ranker], study.judge
-        self._tables, self._roles = tables, roles
-        self._train, self._test, self._hidden = train, test, hidden
+        self._cell, self._ranker, self._judges, self._n_trees = cell, ranker, judges, n_trees
+        self._roles, self._rows = roles, rows
 
-    def __call__(self) -> pa.Table:
-        train, test = self._tables[0].take(self._train), self._tables[1].take(self._test)
+    def __call__(self, tables: Tables) -> pa.Table:
+        train, test, hidden = self._rows
+        parts = tables[0].take(train), tables[1].take(test)
         try:
-            return self._cell.run(self._ranker, self._judge, train, test, self._roles, self._hidden)
+            return self._cell.run(self._ranker, self._judges, self._n_trees, *parts, self._roles, hidden)
         except DataError as error:
             raise DataError(
                 f"{self._cell.data}, {self._cell.ranker}, split {self._cell.split}: {error}"
             ) from error
 
 
-def _worked(left: list[Work], n_jobs: int, client: Any) -> Any:
-    """Give each cell with its results, as they come."""
+def _once(cell: Cell, table: pa.Table, first: Mapping[tuple[Any, ...], str]) -> pa.Table:
+    """Return the results of a cell; the baseline, which all rankers have, counts with the first."""
+    if cell.ranker == first[cell.data, cell.split, cell.labelled]:
+        return table
+    return table.filter(pa.compute.not_equal(table["method"], UNWEIGHTED))
+
+
+def _worked(left: list[Work], tables: Mapping[str, Tables], n_jobs: int, client: Any) -> Any:
+    """Give each cell with its results, as they come. The rows of a data set travel once."""
     if client is not None:
         from distributed import as_completed
 
-        futures = {client.submit(work, pure=False): cell for cell, work in left}
+        lent = {name: client.scatter([tables[name]])[0] for name in {cell.data for cell, _ in left}}
+        futures = {client.submit(work, lent[cell.data], pure=False): cell for cell, work in left}
         for future in as_completed(list(futures)):
             yield futures.pop(future), future.result()
         return
-    called = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_call)(number, work) for number, (_, work) in enumerate(left)
-    )
-    for number, table in called:
-        yield left[number][0], table
-
-
-def _call(number: int, work: Callable[[], pa.Table]) -> tuple[int, pa.Table]:
-    return number, work()
-
-
-def _hidden(
-    table: pa.Table, roles: dict[str, Any], train: Array, labelled: int | None, seed: tuple[int, ...]
-) -> Array:
-    """Return the training rows that lose their targets; those of more labelled rows are among them."""
-    if labelled is None:
-        return np.zeros(0, dtype=np.int64)
-    targets = table.select(roles["target"]).take(train)
-    known = np.logical_or.reduce([column.is_valid().to_numpy() for column in targets.columns])
-    order = np.random.default_rng(seed).permutation(np.flatnonzero(known))
-    if labelled < 1 or labelled > len(order):
-        raise SettingError(
-            f"labelled: {labelled} of {len(order)} training rows with a target; use 1 … {len(order)}"
+    if n_jobs == 1:
+        for cell, work in left:
+            yield cell, work(tables[cell.data])
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {}
+        for number, name in enumerate(dict.fromkeys(cell.data for cell, _ in left)):
+            paths[name] = [str(Path(folder) / f"{number}.{part}.arrow") for part in ("train", "test")]
+            for table, path in zip(tables[name], paths[name], strict=True):
+                pyarrow.feather.write_feather(table, path, compression="uncompressed")
+        called = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+            delayed(_call)(number, work, *paths[cell.data]) for number, (cell, work) in enumerate(left)
         )
-    return np.sort(order[labelled:])
+        for number, table in called:
+            yield left[number][0], table
+
+
+def _call(number: int, work: Callable[[Tables], pa.Table], train: str, test: str) -> tuple[int, pa.Table]:
+    return number, work((_mapped(train), _mapped(test)))
+
+
+@functools.lru_cache(maxsize=4)
+def _mapped(path: str) -> pa.Table:
+    """Return the rows in a file, which each process maps once."""
+    return pyarrow.feather.read_table(path)
 
 
 def _fingerprint(ranker: Any) -> str:

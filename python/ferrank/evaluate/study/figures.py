@@ -1,0 +1,824 @@
+"""The papers' tables and pictures, made of the results of a study.
+
+A plan names them, each with a kind and settings; :func:`read_figure` makes a :class:`Figure` of one. Pictures
+are SVG files, tables Markdown files, and the numbers of a picture stand beside it in a CSV file.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import stats
+
+from ferrank.errors import SettingError
+from ferrank.evaluate.compare import Comparison, compare
+from ferrank.evaluate.evaluation import UNWEIGHTED
+from ferrank.evaluate.measures import MEASURES
+from ferrank.evaluate.stability import stability
+from ferrank.evaluate.study.results import Results
+from ferrank.output import replace
+
+__all__ = ["FIGURES", "Figure", "read_figure"]
+
+Array = np.ndarray[Any, Any]
+Trees = int | Mapping[str, int] | None
+"""A number of trees for all methods, or one for each; None: the greatest there is."""
+
+_DECIMALS = 3
+"""To which performances are rounded before tests (Petković et al. 2020b, §5.5)."""
+
+
+class Figure(Protocol):
+    """A table or a picture."""
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write it into the folder, in files that start with ``name``, and return their paths.
+
+        Raises
+        ------
+        SettingError
+            What it needs is not among the results.
+        """
+
+
+def read_figure(told: Mapping[str, Any], start: Path, where: str) -> Figure:
+    """Return the figure that a plan describes; paths in it start at ``start``.
+
+    Raises
+    ------
+    SettingError
+        The kind or a setting is unknown; the message starts with ``where``.
+    """
+    settings = dict(told)
+    kind = settings.pop("kind", None)
+    if kind not in FIGURES:
+        raise SettingError(f"{where}.kind: '{kind}' is not one of {', '.join(FIGURES)}")
+    known = signature(FIGURES[kind]).parameters
+    unknown = next((key for key in settings if key not in known), None)
+    if unknown is not None:
+        raise SettingError(f"{where}.{unknown}: no such key; there are {', '.join(sorted(known))}")
+    if "path" in settings:
+        settings["path"] = start / settings["path"]
+    try:
+        figure: Figure = FIGURES[kind](**settings)
+    except TypeError as error:
+        raise SettingError(f"{where}: {error}") from error
+    return figure
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Which results a figure is of; empty lists mean all."""
+
+    measure: str | None = None
+    methods: Sequence[str] = ()
+    data: Sequence[str] = ()
+    judge: str | None = None
+    labelled: int | None = None
+    n_trees: Trees = None
+
+    def table(self, results: Results, measure: str | None = None) -> Any:
+        """Return the means over splits: a row for each data set, a column for each method."""
+        import pandas as pd
+
+        chosen = measure or self.measure
+        if isinstance(self.n_trees, Mapping):
+            tables = {
+                n: results.table(chosen, self.labelled, n_trees=n, judge=self.judge)
+                for n in sorted(set(self.n_trees.values()))
+            }
+            columns = {
+                method: tables[self.n_trees.get(method, max(tables))][method] for method in self.methods
+            }
+            table = pd.DataFrame(columns)
+        else:
+            table = results.table(chosen, self.labelled, n_trees=self.n_trees, judge=self.judge)
+        return self._of(table)
+
+    def _of(self, table: Any) -> Any:
+        for wanted, there, what in (
+            (self.methods, table.columns, "methods"),
+            (self.data, table.index, "data"),
+        ):
+            unknown = next((one for one in wanted if one not in there), None)
+            if unknown is not None:
+                raise SettingError(f"{what}: no '{unknown}' here; there are {', '.join(map(str, there))}")
+        if self.data:
+            table = table.loc[list(self.data)]
+        return table[list(self.methods)] if self.methods else table.dropna(axis="columns", how="all")
+
+    def compared(
+        self, results: Results, measure: str | None = None, control: str | None = None
+    ) -> Comparison:
+        name = results.measure_of(measure or self.measure)
+        table = self.table(results, name).dropna().round(_DECIMALS)
+        return compare(table, lower_is_better=not MEASURES[name].higher_is_better, control=control)
+
+
+@dataclass(frozen=True)
+class Table(_Choice):
+    """Means over splits, with the best of each data set marked."""
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        measure = results.measure_of(self.measure)
+        table = self.table(results, measure)
+        return [_written(folder / f"{name}.md", f"{MEASURES[measure].title}\n\n{_marked(table, measure)}")]
+
+
+@dataclass(frozen=True)
+class Curve(_Choice):
+    """A measure against the number of trees, of labelled rows or of features, a panel for each data set."""
+
+    x: str = "n_trees"
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.svg`` and ``name.csv``."""
+        from ferrank.evaluate.plots import COLOURS, save_figure, tidy
+        from ferrank.ranking.plot import need_matplotlib
+
+        if self.x not in _AXES:
+            raise SettingError(f"x: '{self.x}' is not one of {', '.join(_AXES)}")
+        measure = results.measure_of(self.measure)
+        rows = self._rows(results, measure)
+        names = list(dict.fromkeys(rows["data"]))
+        methods = list(dict.fromkeys(rows["method"]))
+        wide = min(len(names), 3)
+        high = -(-len(names) // wide)
+        figure = need_matplotlib()(figsize=(4.4 * wide, 3.4 * high + 0.6), dpi=150, layout="constrained")
+        panels = np.atleast_1d(figure.subplots(high, wide)).ravel()
+        for axes, data in zip(panels, names, strict=False):
+            for number, method in enumerate(methods):
+                line = rows[(rows["data"] == data) & (rows["method"] == method)]
+                style = {
+                    "color": COLOURS[number % len(COLOURS)],
+                    "linestyle": _DASHES[number // len(COLOURS)],
+                }
+                if line[self.x].isna().all() and len(line):
+                    axes.axhline(line["value"].iloc[0], label=method, linewidth=1.2, **style)
+                else:
+                    axes.plot(line[self.x], line["value"], label=method, linewidth=1.4, marker=".", **style)
+            axes.set_title(data, fontsize=9.5)
+            axes.set_xlabel(_AXES[self.x], fontsize=9)
+            axes.set_ylabel(MEASURES[measure].title, fontsize=9)
+            tidy(axes)
+        for axes in panels[len(names) :]:
+            axes.set_visible(False)
+        handles = {label: line for line, label in _handles(panels[: len(names)])}
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8, frameon=False
+        )
+        picture, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
+        save_figure(figure, picture)
+        replace(numbers, lambda partial: rows.to_csv(partial, index=False))
+        return [picture, numbers]
+
+    def _rows(self, results: Results, measure: str) -> Any:
+        frame = results.frame
+        frame = frame[frame["measure"] == measure]
+        judge = self.judge
+        if judge is None and results.judges:
+            judge = frame["judge"].dropna().iloc[0]
+        if judge is not None:
+            frame = frame[frame["judge"] == judge]
+        if self.x != "labelled":
+            frame = frame[
+                frame["labelled"].isna() if self.labelled is None else frame["labelled"] == self.labelled
+            ]
+        if self.x != "n_trees" and isinstance(self.n_trees, int):
+            frame = frame[frame["n_trees"].isna() | (frame["n_trees"] == self.n_trees)]
+        for column, wanted in (("data", self.data), ("method", self.methods)):
+            if wanted:
+                unknown = next((one for one in wanted if one not in set(frame[column])), None)
+                if unknown is not None:
+                    raise SettingError(f"{column}: no '{unknown}' among the results with {measure}")
+                frame = frame[frame[column].isin(list(wanted))]
+        if frame.empty:
+            raise SettingError(f"labelled: no results of {measure} with {self.labelled}")
+        found = frame.groupby(["data", "method", self.x], sort=False, dropna=False)["value"].mean()
+        return found.reset_index().sort_values(self.x, kind="stable")
+
+
+@dataclass(frozen=True)
+class Saturation(_Choice):
+    """How many trees are enough: Friedman's test over numbers of trees, for each method and measure.
+
+    p-values are adjusted by Benjamini and Hochberg over all of these tests. Where numbers differ, the
+    smallest is named from whose mean rank the best one is not farther than Nemenyi's critical difference.
+    """
+
+    measures: Sequence[str] = ()
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        counts = sorted(set(results.frame["n_trees"].dropna().astype(int)))
+        if len(counts) < 2:
+            raise SettingError("n_trees: the study has fewer than two numbers of trees")
+        measures = list(self.measures) or results.measures
+        methods = list(self.methods) or [
+            one for one in results.methods if results.frame.query("method == @one")["n_trees"].notna().any()
+        ]
+        import pandas as pd
+
+        found = {}
+        for measure in measures:
+            tables = {
+                n: _Choice(measure, methods, self.data, self.judge, self.labelled, n).table(results, measure)
+                for n in counts
+            }
+            for method in methods:
+                wide = pd.DataFrame({str(n): tables[n][method] for n in counts})
+                lower = not MEASURES[measure].higher_is_better
+                found[method, measure] = compare(wide.round(_DECIMALS), lower_is_better=lower)
+        raw = [one.friedman[1] if np.isfinite(one.friedman[1]) else 1.0 for one in found.values()]
+        adjusted = stats.false_discovery_control(raw)
+        differs = {key: p for key, p in zip(found, adjusted, strict=True) if p < found[key].alpha}
+        lines = [
+            f"{len(differs)} of {len(found)} tests over {', '.join(map(str, counts))} trees reject that all "
+            "are equally good (Friedman, Benjamini-Hochberg, 0.05).",
+            "",
+            "| method | " + " | ".join(MEASURES[one].title for one in measures) + " |",
+            "| --- |" + " ---: |" * len(measures),
+        ]
+        for method in methods:
+            cells = []
+            for measure in measures:
+                one = found[method, measure]
+                enough = _enough(one) if (method, measure) in differs else min(counts)
+                cells.append(f"**{enough}**" if (method, measure) in differs else f"{enough}")
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+        lines += ["", "Number of trees that is enough; bold where fewer are worse."]
+        return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
+
+
+def _enough(found: Comparison) -> int:
+    best = found.mean_rank.min()
+    return min(
+        int(method)
+        for method, rank in zip(found.methods, found.mean_rank, strict=True)
+        if rank - best <= found.critical_difference
+    )
+
+
+@dataclass(frozen=True)
+class Ranks(_Choice):
+    """Average ranks over data sets, with critical differences."""
+
+    control: str | None = None
+    by: str = "method"
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.svg`` and ``name.txt``."""
+        if self.by == "n_trees":
+            found = self._over_trees(results)
+        elif self.by == "method":
+            found = self.compared(results, control=self.control)
+        else:
+            raise SettingError(f"by: '{self.by}' is not one of method, n_trees")
+        picture = folder / f"{name}.svg"
+        found.plot(picture)
+        return [picture, _written(folder / f"{name}.txt", found.to_text() + "\n")]
+
+    def _over_trees(self, results: Results) -> Comparison:
+        import pandas as pd
+
+        [method] = self.methods
+        measure = results.measure_of(self.measure)
+        counts = sorted(set(results.frame["n_trees"].dropna().astype(int)))
+        columns = {
+            f"{n} trees": _Choice(measure, [method], self.data, self.judge, self.labelled, n).table(results)[
+                method
+            ]
+            for n in counts
+        }
+        lower = not MEASURES[measure].higher_is_better
+        return compare(pd.DataFrame(columns).round(_DECIMALS), lower_is_better=lower)
+
+
+@dataclass(frozen=True)
+class Best(_Choice):
+    """The method of each group with the best average rank, for each measure, and whether methods differ."""
+
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    measures: Sequence[str] = ()
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        if not self.groups:
+            raise SettingError("groups: there are none; name lists of methods")
+        measures = list(self.measures) or results.measures
+        found, raw = {}, []
+        for measure in measures:
+            for group, methods in self.groups.items():
+                choice = _Choice(measure, methods, self.data, self.judge, self.labelled, self.n_trees)
+                one = choice.compared(results)
+                found[measure, group] = one
+                raw.append(one.friedman[1] if len(methods) > 2 else one.wilcoxon[0, 1])
+        adjusted = stats.false_discovery_control(np.nan_to_num(raw, nan=1.0))
+        p = dict(zip(found, adjusted, strict=True))
+        lines = [
+            "| measure | " + " | ".join(self.groups) + " |",
+            "| --- |" + " --- |" * len(self.groups),
+        ]
+        for measure in measures:
+            cells = []
+            for group in self.groups:
+                one = found[measure, group]
+                ranks = ", ".join(f"{rank:.2f}" for rank in one.mean_rank)
+                star = "\\*" if p[measure, group] < one.alpha else ""
+                cells.append(f"{one.methods[0]}{star} ({ranks})")
+            lines.append(f"| {MEASURES[measure].title} | " + " | ".join(cells) + " |")
+        n = sum(value < 0.05 for value in p.values())
+        lines += [
+            "",
+            "The best average rank, and in brackets all of the group in order. \\*: the methods of the group "
+            f"differ, in {n} of {len(p)} tests (Friedman, of two Wilcoxon; Benjamini-Hochberg, 0.05).",
+        ]
+        return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
+
+
+@dataclass(frozen=True)
+class Against(_Choice):
+    """Each method against one, by Wilcoxon's test for each measure, adjusted by Benjamini and Hochberg."""
+
+    control: str = UNWEIGHTED
+    measures: Sequence[str] = ()
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        measures = list(self.measures) or results.measures
+        methods = [one for one in self.methods or results.methods if one != self.control]
+        cells, raw = {}, []
+        for measure in measures:
+            choice = _Choice(
+                measure, [*methods, self.control], self.data, self.judge, self.labelled, self.n_trees
+            )
+            table = choice.table(results, measure).dropna().round(_DECIMALS)
+            sign = 1 if MEASURES[measure].higher_is_better else -1
+            for method in methods:
+                gain = sign * (table[method] - table[self.control])
+                cells[measure, method] = (int((gain > 0).sum()), int((gain < 0).sum()))
+                raw.append(float(stats.wilcoxon(gain).pvalue) if (gain != 0).any() else 1.0)
+        adjusted = dict(zip(cells, stats.false_discovery_control(raw), strict=True))
+        lines = ["| measure | " + " | ".join(methods) + " |", "| --- |" + " ---: |" * len(methods)]
+        for measure in measures:
+            row = []
+            for method in methods:
+                better, worse = cells[measure, method]
+                p = adjusted[measure, method]
+                text = f"{better} : {worse} ({p:.3f})"
+                row.append(f"**{text}**" if p < 0.05 else text)
+            lines.append(f"| {MEASURES[measure].title} | " + " | ".join(row) + " |")
+        lines += [
+            "",
+            f"Data sets on which a method is better : worse than {self.control}, and the p-value of "
+            "Wilcoxon's test, adjusted over all of the table; bold below 0.05.",
+        ]
+        return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
+
+
+@dataclass(frozen=True)
+class Radar(_Choice):
+    """Average ranks over data sets for each of several measures; the centre is rank 1."""
+
+    measures: Sequence[str] = ()
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.svg`` and ``name.csv``."""
+        import pandas as pd
+
+        from ferrank.evaluate.plots import COLOURS, save_figure
+        from ferrank.ranking.plot import need_matplotlib
+
+        measures = list(self.measures) or results.measures
+        rows = {}
+        for measure in measures:
+            one = self.compared(results, measure)
+            rows[measure] = dict(zip(one.methods, one.mean_rank, strict=True))
+        ranks = pd.DataFrame(rows).T
+        ranks = ranks[list(self.methods) or list(ranks.columns)]
+        figure = need_matplotlib()(figsize=(7.5, 6.5), dpi=150, layout="constrained")
+        axes = figure.subplots(subplot_kw={"projection": "polar"})
+        angles = np.linspace(0, 2 * np.pi, len(measures), endpoint=False)
+        for number, method in enumerate(ranks.columns):
+            values = ranks[method].to_numpy()
+            axes.plot(
+                [*angles, angles[0]],
+                [*values, values[0]],
+                label=method,
+                color=COLOURS[number % len(COLOURS)],
+                linestyle=_DASHES[number % len(_DASHES)],
+                marker=".",
+            )
+        axes.set_xticks(angles, [MEASURES[one].title for one in measures], fontsize=8)
+        axes.set_ylim(0.8, len(ranks.columns) + 0.2)
+        axes.set_yticks(range(1, len(ranks.columns) + 1))
+        axes.tick_params(axis="y", labelsize=7)
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+        picture, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
+        save_figure(figure, picture)
+        replace(numbers, lambda partial: ranks.round(3).to_csv(partial, index_label="measure"))
+        return [picture, numbers]
+
+
+@dataclass(frozen=True)
+class Delta(_Choice):
+    """Areas under curves over the number of labelled rows, of pairs of methods, and their differences.
+
+    An area is a mean height; a difference above 0 says that the first of the pair is better (Petković et al.
+    2023, §7).
+    """
+
+    pairs: Mapping[str, str] = field(default_factory=dict)
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        measure = results.measure_of(self.measure)
+        areas = _areas(results, self, measure)
+        sign = 1 if MEASURES[measure].higher_is_better else -1
+        pairs = {a: b for a, b in self.pairs.items() if a in areas.columns and b in areas.columns}
+        if not pairs:
+            raise SettingError(f"pairs: none of them is among {', '.join(areas.columns)}")
+        lines = [
+            f"Δ of areas under the curves of {MEASURES[measure].title} over the number of labelled rows",
+            "",
+            "| data | " + " | ".join(pairs) + " |",
+            "| --- |" + " ---: |" * len(pairs),
+        ]
+        gains: dict[str, list[float]] = {a: [] for a in pairs}
+        for data, row in areas.iterrows():
+            cells = []
+            for a, b in pairs.items():
+                gain = sign * (row[a] - row[b])
+                cells.append("" if np.isnan(gain) else f"{gain:+.4f}")
+                if not np.isnan(gain):
+                    gains[a].append(gain)
+            lines.append(f"| {data} | " + " | ".join(cells) + " |")
+        counts = [f"{sum(g > 0 for g in gains[a])} of {len(gains[a])}" for a in pairs]
+        lines += ["| above 0 | " + " | ".join(counts) + " |"]
+        return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
+
+
+@dataclass(frozen=True)
+class Areas(_Choice):
+    """Areas under curves over the number of labelled rows, as mean heights, and average ranks by them."""
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        measure = results.measure_of(self.measure)
+        areas = _areas(results, self, measure).dropna(axis="columns")
+        ranks = areas.rank(axis=1, ascending=not MEASURES[measure].higher_is_better).mean()
+        lines = [
+            f"Areas under the curves of {MEASURES[measure].title} over the number of labelled rows",
+            "",
+            _marked(areas, measure).rstrip(),
+            "| average rank | " + " | ".join(f"{rank:.2f}" for rank in ranks) + " |",
+        ]
+        return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
+
+
+def _areas(results: Results, choice: _Choice, measure: str) -> Any:
+    """Return the mean height over the numbers of labelled rows: a row for each data set."""
+    frame = results.frame
+    frame = frame[(frame["measure"] == measure) & frame["labelled"].notna()]
+    judge = choice.judge or (results.judges[0] if results.judges else None)
+    if judge is not None:
+        frame = frame[frame["judge"] == judge]
+    if choice.data:
+        frame = frame[frame["data"].isin(list(choice.data))]
+    if choice.methods:
+        frame = frame[frame["method"].isin(list(choice.methods))]
+    if frame.empty:
+        raise SettingError(f"labelled: no results of {measure} with numbers of labelled rows")
+
+    def area(heights: Any) -> float:
+        heights = heights.groupby(level="labelled").mean()
+        x = heights.index.to_numpy(dtype=float)
+        if len(x) == 1:
+            return float(heights.iloc[0])
+        return float(np.trapezoid(heights.to_numpy(), x) / (x[-1] - x[0]))
+
+    values = frame.set_index(["data", "method", "labelled"])["value"]
+    found = values.groupby(level=["data", "method"], sort=False).apply(area).unstack("method")
+    order = [one for one in results.methods if one in found.columns]
+    return found.loc[list(dict.fromkeys(frame["data"])), order]
+
+
+@dataclass(frozen=True)
+class Pixels(_Choice):
+    """Importances where features are the pixels of a picture: their means and deviations over splits."""
+
+    shape: Sequence[int] = (8, 8)
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.svg``."""
+        from ferrank.evaluate.plots import save_figure
+        from ferrank.ranking.plot import need_matplotlib
+
+        frame = results.frame
+        frame = frame[frame["measure"] == "importance"]
+        if self.labelled is not None:
+            frame = frame[frame["labelled"] == self.labelled]
+        methods, [data] = list(self.methods), list(self.data)
+        figure = need_matplotlib()(figsize=(3.2 * 2, 3.2 * len(methods)), dpi=150, layout="constrained")
+        panels = np.atleast_2d(figure.subplots(len(methods), 2))
+        for row, method in zip(panels, methods, strict=True):
+            one = frame[(frame["data"] == data) & (frame["method"] == method)]
+            by_place = one.groupby("at")["value"]
+            if by_place.ngroups != self.shape[0] * self.shape[1]:
+                raise SettingError(
+                    f"shape: {list(self.shape)} does not fit the {by_place.ngroups} features of '{data}' "
+                    f"ranked by '{method}'"
+                )
+            for axes, values, what in (
+                (row[0], by_place.mean(), "importance"),
+                (row[1], by_place.std(ddof=1), "deviation over splits"),
+            ):
+                picture = axes.imshow(values.to_numpy().reshape(self.shape), cmap="viridis")
+                axes.set_title(f"{method}: {what}", fontsize=9)
+                axes.set_xticks([])
+                axes.set_yticks([])
+                figure.colorbar(picture, ax=axes, shrink=0.8)
+        path = folder / f"{name}.svg"
+        save_figure(figure, path)
+        return [path]
+
+
+@dataclass(frozen=True)
+class Stability(_Choice):
+    """How alike the rankings of the splits are (Slavkov et al. 2020, Fig. 7), a row for each data set."""
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        frame = results.frame
+        frame = frame[frame["measure"] == "importance"]
+        if frame.empty:
+            raise SettingError("judges: none kept the importances; add one of the kind importances")
+        methods = list(self.methods) or list(dict.fromkeys(frame["method"]))
+        lines = [
+            "Mean instability over the sizes of the lists of best features: 0 the same, 1 as random rankings",
+            "",
+            "| data | " + " | ".join(methods) + " |",
+            "| --- |" + " ---: |" * len(methods),
+        ]
+        for data in self.data or dict.fromkeys(frame["data"]):
+            cells = []
+            for method in methods:
+                one = frame[(frame["data"] == data) & (frame["method"] == method)]
+                if one.empty:
+                    cells.append("")
+                    continue
+                wide = one.pivot_table("value", ["labelled", "split"], "at", dropna=True)
+                if wide.empty:
+                    wide = one.pivot_table("value", "split", "at")
+                cells.append(f"{stability(wide.to_numpy()).canberra.mean():.3f}")
+            if any(cells):
+                lines.append(f"| {data} | " + " | ".join(cells) + " |")
+        return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
+
+
+@dataclass(frozen=True)
+class Heat(_Choice):
+    """Average ranks over data sets of methods that two settings tell apart, as a map.
+
+    ``pattern`` says how methods are called, with ``{row}`` and ``{column}`` in it (Petković et al. 2020a,
+    Fig. 6).
+    """
+
+    pattern: str = "{row}, {column}"
+    rows: Sequence[Any] = ()
+    columns: Sequence[Any] = ()
+    row_title: str = ""
+    column_title: str = ""
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.svg`` and ``name.csv``."""
+        import pandas as pd
+
+        from ferrank.evaluate.plots import save_figure
+        from ferrank.ranking.plot import need_matplotlib
+
+        called = {
+            (row, column): self.pattern.format(row=row, column=column)
+            for row in self.rows
+            for column in self.columns
+        }
+        if len(called) < 2:
+            raise SettingError("rows: name values of the two settings, as rows and columns")
+        choice = _Choice(
+            self.measure, list(called.values()), self.data, self.judge, self.labelled, self.n_trees
+        )
+        one = choice.compared(results)
+        ranks = dict(zip(one.methods, one.mean_rank, strict=True))
+        values = pd.DataFrame(
+            [[ranks[called[row, column]] for column in self.columns] for row in self.rows],
+            index=list(self.rows),
+            columns=list(self.columns),
+        )
+        figure = need_matplotlib()(
+            figsize=(1.6 + 0.75 * len(self.columns), 1.4 + 0.5 * len(self.rows)),
+            dpi=150,
+            layout="constrained",
+        )
+        axes = figure.subplots()
+        picture = axes.imshow(values.to_numpy(), cmap="viridis_r", aspect="auto")
+        axes.set_xticks(range(len(self.columns)), list(map(str, self.columns)), fontsize=8)
+        axes.set_yticks(range(len(self.rows)), list(map(str, self.rows)), fontsize=8)
+        axes.set_xlabel(self.column_title, fontsize=9)
+        axes.set_ylabel(self.row_title, fontsize=9)
+        middle = values.to_numpy().mean()
+        for (row, column), value in np.ndenumerate(values.to_numpy()):
+            colour = "white" if value < middle else "black"
+            axes.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize=7, color=colour)
+        figure.colorbar(picture, ax=axes, label="average rank")
+        path, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
+        save_figure(figure, path)
+        replace(numbers, lambda partial: values.round(3).to_csv(partial))
+        return [path, numbers]
+
+
+@dataclass(frozen=True)
+class Significant(_Choice):
+    """On how many data sets methods are significantly better than others, by paired t-tests over splits.
+
+    At 0.05, adjusted for the number of data sets by Bonferroni (Robnik-Šikonja and Kononenko 1999, §4), and
+    in brackets with the correction of Nadeau and Bengio (2003) for training rows that splits share.
+    ``published`` says beside it what a paper found.
+    """
+
+    published: str = ""
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md``."""
+        measure = results.measure_of(self.measure)
+        table = self.table(results, measure).dropna()
+        methods, sets = list(table.columns), list(table.index)
+        sign = 1 if MEASURES[measure].higher_is_better else -1
+        wins: dict[tuple[str, str], dict[bool, list[str]]] = {}
+        for a, b in combinations(methods, 2):
+            for corrected in (False, True):
+                for data in sets:
+                    mean, _, p = results.paired_t(a, b, data, measure=measure, corrected=corrected)
+                    if p < 0.05 / len(sets):
+                        pair = (a, b) if sign * mean > 0 else (b, a)
+                        wins.setdefault(pair, {True: [], False: []})[corrected].append(data)
+        lines = [
+            f"{MEASURES[measure].title}: number of {len(sets)} data sets on which the method of the row is "
+            "significantly better than that of the column",
+            "",
+            "| | " + " | ".join(methods) + " |",
+            "| --- |" + " ---: |" * len(methods),
+        ]
+        for a in methods:
+            cells = []
+            for b in methods:
+                won = wins.get((a, b), {True: [], False: []})
+                cells.append("" if a == b else f"{len(won[False])} ({len(won[True])})")
+            lines.append(f"| {a} | " + " | ".join(cells) + " |")
+        for (a, b), won in wins.items():
+            if won[False]:
+                lines.append(f"\n{a} over {b}: {', '.join(won[False])}.")
+        if self.published:
+            lines += ["", f"Published: {self.published}."]
+        lines += ["", _marked(table, measure)]
+        return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is found beside what was published, in a CSV file with a row for each number.
+
+    Attributes
+    ----------
+    path : path
+        The file.
+    data, methods, measures : mapping of str to mapping of str to str
+        Our data sets, methods and measures, and for each what columns of the file say of it.
+    n_trees : sequence of int
+        Those to compare at.
+    trees : str, default="n_trees"
+        The column of the number of trees.
+    value : str, default="value"
+        The column of the numbers.
+    judge : str, optional
+    """
+
+    path: Path
+    data: Mapping[str, Mapping[str, str]]
+    methods: Mapping[str, Mapping[str, str]]
+    measures: Mapping[str, Mapping[str, str]]
+    n_trees: Sequence[int] = ()
+    trees: str = "n_trees"
+    value: str = "value"
+    judge: str | None = None
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.md`` and ``name.csv``; without the file, a line that says so."""
+        import pandas as pd
+
+        path = folder / f"{name}.md"
+        if not self.path.exists():
+            return [_written(path, f"{self.path}: there is no such file; nothing to compare with.\n")]
+        published = pd.read_csv(self.path, dtype=str, keep_default_na=False)
+        rows = []
+        for count in self.n_trees or [None]:
+            for measure, theirs in self.measures.items():
+                table = results.table(measure, n_trees=count, judge=self.judge)
+                for data, dataset in self.data.items():
+                    for method, columns in self.methods.items():
+                        if data not in table.index or method not in table.columns:
+                            continue
+                        wanted = {**dataset, **theirs, **columns}
+                        if count is not None and method != UNWEIGHTED:
+                            wanted[self.trees] = str(count)
+                        chosen = published[
+                            np.logical_and.reduce([published[key] == text for key, text in wanted.items()])
+                        ]
+                        if len(chosen) != 1:
+                            continue
+                        rows.append(
+                            {
+                                "data": data,
+                                "method": method,
+                                "n_trees": count,
+                                "measure": measure,
+                                "published": float(chosen[self.value].iloc[0]),
+                                "found": table.loc[data, method],
+                                "unweighted": table.loc[data].get(UNWEIGHTED, np.nan),
+                            }
+                        )
+        if not rows:
+            raise SettingError(f"path: {self.path} has no row of these data sets, methods and measures")
+        found = pd.DataFrame(rows)
+        numbers = folder / f"{name}.csv"
+        replace(numbers, lambda partial: found.to_csv(partial, index=False))
+        return [_written(path, self._text(found)), numbers]
+
+    def _text(self, found: Any) -> str:
+        found = found.copy()
+        found["difference"] = found["found"] - found["published"]
+        moved, theirs = found["found"] - found["unweighted"], found["published"] - found["unweighted"]
+        found["same side"] = np.sign(moved) == np.sign(theirs)
+        lines = [
+            "| measure | method | numbers | mean difference | mean size of the difference | "
+            "on the same side of the unweighted one |",
+            "| --- | --- | ---: | ---: | ---: | ---: |",
+        ]
+        for (measure, method), one in found.groupby(["measure", "method"], sort=False):
+            sides = "" if method == UNWEIGHTED else f"{int(one['same side'].sum())} of {len(one)}"
+            lines.append(
+                f"| {MEASURES[measure].title} | {method} | {len(one)} | {one['difference'].mean():+.4f} | "
+                f"{one['difference'].abs().mean():.4f} | {sides} |"
+            )
+        return "\n".join(lines) + "\n"
+
+
+_AXES = {"n_trees": "trees", "labelled": "labelled rows", "at": "features"}
+_DASHES = ("-", "--", "-.", ":")
+
+FIGURES: dict[str, Callable[..., Any]] = {
+    "table": Table,
+    "curve": Curve,
+    "saturation": Saturation,
+    "ranks": Ranks,
+    "best": Best,
+    "against": Against,
+    "radar": Radar,
+    "delta": Delta,
+    "areas": Areas,
+    "pixels": Pixels,
+    "stability": Stability,
+    "heat": Heat,
+    "significant": Significant,
+    "published": Published,
+}
+"""Kinds of figures, by the names that plans call them."""
+
+
+def _handles(panels: Any) -> Any:
+    for axes in panels:
+        yield from zip(*axes.get_legend_handles_labels(), strict=True)
+
+
+def _marked(table: Any, measure: str) -> str:
+    best = table.max(axis=1) if MEASURES[measure].higher_is_better else table.min(axis=1)
+    lines = [
+        "| data | " + " | ".join(map(str, table.columns)) + " |",
+        "| --- |" + " ---: |" * len(table.columns),
+    ]
+    for data, row in table.iterrows():
+        cells = [
+            "" if np.isnan(value) else f"**{value:.3f}**" if value == best[data] else f"{value:.3f}"
+            for value in row
+        ]
+        lines.append(f"| {data} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _written(path: Path, text: str) -> Path:
+    replace(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+    return path
