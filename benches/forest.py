@@ -177,6 +177,51 @@ def label_sets(settings: Settings) -> Rows:
     yield against("labels, extra", size, "ExtraTreesRegressor", settings, "", **extra)
 
 
+def variants(settings: Settings) -> Rows:
+    """CPU seconds for each tree with classes, targets, missing values or row weights, against without."""
+    n_rows, n_features = settings.rows[0], 20
+    work = regression(n_rows, n_features, 1)
+    rng = np.random.default_rng(1)
+
+    def classes(n: int) -> np.ndarray:
+        return np.digitize(work.y, np.quantile(work.y, np.arange(1, n) / n)).astype(str)
+
+    def gaps(share: float) -> np.ndarray:
+        return np.where(rng.random(work.X.shape) < share, np.nan, work.X).astype(np.float32)
+
+    both = np.column_stack([work.y, work.y + rng.normal(size=n_rows) * work.y.std()])
+    weights = rng.integers(1, 3, n_rows).astype(float)
+    plain, binary = (work.X, work.y, None), (work.X, classes(2), None)
+    compared = [
+        ("3 classes", "2 classes", (work.X, classes(3), None), binary, 1.6),
+        ("5 classes", "2 classes", (work.X, classes(5), None), binary, 2.0),
+        ("10 classes", "2 classes", (work.X, classes(10), None), binary, ""),
+        ("2 targets", "1 target", (work.X, both, None), plain, 1.8),
+        ("0.1 % missing", "none missing", (gaps(0.001), work.y, None), plain, 1.2),
+        ("10 % missing", "none missing", (gaps(0.1), work.y, None), plain, 1.5),
+        ("10 %, 2 classes", "none missing", (gaps(0.1), classes(2), None), binary, 1.5),
+        ("row weights", "no weights", (work.X, work.y, weights), plain, 1.3),
+        ("weights, binary", "no weights", (work.X, classes(2), weights), binary, 1.3),
+    ]
+    size = f"{n_rows:,} x {n_features}"
+    for name, base, data, without, wanted in compared:
+        calls = [
+            partial(fit_weighted, *part, n_trees)
+            for part in (without, data)
+            for n_trees in (1, settings.trees + 1)
+        ]
+        few, many, own_few, own_many = (run.cpu for run in fastest(*calls))
+        theirs, ours = (many - few) / settings.trees, (own_many - own_few) / settings.trees
+        limit = f"<= {wanted} times" if wanted else ""
+        yield (name, size, base, f"{theirs:.4f} s", f"{ours:.4f} s", f"{ours / theirs:.2f}x", "", limit)
+
+
+def fit_weighted(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, n_trees: int) -> None:
+    n_features = X.shape[1]
+    ranker = ferrank(Size(len(X), n_features, 1), n_trees, standard_errors=False)
+    ranker.fit(X, y, sample_weight=weights)
+
+
 def permutation(settings: Settings) -> Rows:
     """CPU seconds that the permutation score of all features adds to growing the trees."""
     size = Size(settings.rows[0], 200, 1)
@@ -281,6 +326,7 @@ CASES: dict[str, Callable[[Settings], Rows]] = {
     "sparse": sparse,
     "setup": setup,
     "labels": label_sets,
+    "variants": variants,
     "permutation": permutation,
     "threads": threads,
     "memory": memory,

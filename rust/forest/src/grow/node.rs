@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::state::{Grower, KnownSums, NodeTotals, Partition, PendingNode};
+use super::state::{Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode};
 use crate::context::LARGE_NODE;
+use crate::criterion::WEIGHT;
 use crate::params::Ensemble;
 use crate::split::single;
 use crate::tree_buffer::BufferedNode;
@@ -126,13 +127,30 @@ impl Grower<'_> {
         }
         let block = view.block;
         if !block.weights.is_empty() {
-            // Values are multiplied by row weights, so equal values are not recognized. Their gain is 0.
-            return false;
+            return self.is_pure_in_weights(view, range);
         }
         let first = self.items.rows[range.start] as usize;
         self.items.rows[range].iter().all(|&row| {
             let row = row as usize;
             block.dense(row) == block.dense(first) && block.indicators(row) == block.indicators(first)
+        })
+    }
+
+    /// The same where rows have weights. Values are multiplied by them and rounded, so that equal ones differ by rounding
+    /// noise: no gain exceeds the variance of the node.
+    fn is_pure_in_weights(&self, view: View<'_>, range: Range<usize>) -> bool {
+        let (criterion, total, block) = (&self.criterion, &self.buffers.node.total, view.block);
+        if criterion.is_partial() || !criterion.indicator_weight.is_empty() {
+            return false;
+        }
+        let all = total[WEIGHT];
+        let means = || criterion.dense(total).iter().map(|sum| sum / all);
+        let mut spread = 0.0;
+        self.items.rows[range.clone()].iter().zip(&self.items.counts[range]).all(|(&row, &count)| {
+            let (row, weight) = (row as usize, block.weight(row as usize));
+            let squares = block.dense(row).iter().zip(means()).map(|(value, mean)| (value - mean * weight).powi(2));
+            spread += f64::from(count) * squares.sum::<f64>() / weight;
+            spread <= 0.25 * LEAST_GAIN * all
         })
     }
 }

@@ -112,11 +112,14 @@ impl Grower<'_> {
         let arch = self.arch;
         let constraint = self.constraint();
         let examples = self.items.examples(range, view);
-        let Buffers { batch, gram, node, .. } = &mut self.buffers;
+        let Buffers { batch, gram, few_sums, node, .. } = &mut self.buffers;
         if batch.is_empty() {
             return;
         }
-        if let (NodeTotals::Any, false) = (open, node.has_values()) {
+        let few = self.kernels.few_sums().filter(|_| matches!(open, NodeTotals::Any));
+        if few.is_some() {
+            few_sums.open(&self.criterion, examples);
+        } else if let (NodeTotals::Any, false) = (open, node.has_values()) {
             gram.open(arch, &self.criterion, examples, node, batch.width());
         }
         let at_random = self.context.params.ensemble == Ensemble::ExtraTrees;
@@ -127,6 +130,9 @@ impl Grower<'_> {
                 batch.judge_random_values(arch, &self.criterion, node, examples.counts, constraint);
             }
             (NodeTotals::Any, true) => batch.judge_random_products(arch, gram, node.examples(), constraint),
+            (NodeTotals::Any, false) if let Some(kind) = few => {
+                batch.judge_sums(arch, kind, few_sums, node, constraint);
+            }
             (NodeTotals::Any, false) => batch.judge_products(arch, gram, node.examples(), constraint),
         }
         for (candidate, feature, gain) in batch.judged() {

@@ -16,7 +16,7 @@ use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
 use crate::scores::{SplitScores, oob_needs};
 use crate::space::Block;
-use crate::split::batch::Batch;
+use crate::split::batch::{Batch, FewSums};
 use crate::split::dense::LeftSides;
 use crate::split::gram::Gram;
 use crate::split::kernel::Kernels;
@@ -211,6 +211,7 @@ pub(super) struct Buffers {
     /// The left sides of cuts that were found together.
     pub(super) lefts: LeftSides,
     pub(super) gram: Gram,
+    pub(super) few_sums: FewSums,
     /// The sums of the examples by the code of a sparse feature.
     pub(super) feature_sums: NodeSums,
     pub(super) candidates: SplitCandidates<TestSource>,
@@ -238,6 +239,7 @@ impl Buffers {
             multi_feature: MultiFeatureHistogram::default(),
             lefts: LeftSides::default(),
             gram: Gram::default(),
+            few_sums: FewSums::default(),
             feature_sums: NodeSums::default(),
             candidates: SplitCandidates::default(),
             batch_candidates: SplitCandidates::default(),

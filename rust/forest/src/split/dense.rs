@@ -222,8 +222,11 @@ pub(super) fn side_up_to<S: Simd, const VECTORS: usize>(
     let (zero, limit) = (simd.splat_f64s(0.0), simd.splat_f64s(at));
     for (position, (&key, &count)) in keys.iter().zip(counts).enumerate() {
         let within = simd.less_than_or_equal_f64s(simd.splat_f64s(key), limit);
-        let values = node.values.at::<S, VECTORS>(position);
-        side.add_values(simd, values.map(|value| simd.select_f64s(within, value, zero)));
+        let mut values = node.values.at::<S, VECTORS>(position);
+        for value in &mut values {
+            *value = simd.select_f64s(within, *value, zero);
+        }
+        side.add_values(simd, values);
         side.weight += if key <= at { f64::from(count) } else { 0.0 };
     }
     [side.weight, side.quality(simd)]

@@ -19,12 +19,37 @@ const POSITIONS: [f64; gram::MOST] = {
     positions
 };
 
-/// How the sums of a left side become its gain.
+/// How the cuts of a candidate are judged.
 pub(super) trait Measure: Copy {
-    /// The count and the addend of each example, for a candidate with these `keys`; `own` is a buffer for them.
-    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair];
-    /// The gains of left sides with these sums of counts and of addends.
-    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s;
+    /// The gain of the cut just above each of `keys`, whose first `own.len()` are those of the examples; `own` is a buffer.
+    fn gains<S: Simd, const VECTORS: usize>(self, simd: S, keys: &[f64], own: &mut [Pair]) -> [S::f64s; VECTORS];
+}
+
+/// The sums of the left sides of the cuts just above each of `keys`, from the keys and the addends of the examples.
+#[inline(always)]
+pub(super) fn left_sums<S: Simd, const VECTORS: usize, const SUMS: usize>(
+    simd: S,
+    keys: &[f64],
+    examples: impl Iterator<Item = (f64, [f64; SUMS])>,
+) -> [[S::f64s; VECTORS]; SUMS] {
+    let zero = simd.splat_f64s(0.0);
+    let (vectors, _) = S::as_simd_f64s(keys);
+    let vectors: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
+    let mut sums = [[zero; VECTORS]; SUMS];
+    for (key, addends) in examples {
+        let key = simd.splat_f64s(key);
+        let mut values = [zero; SUMS];
+        for s in 0..SUMS {
+            values[s] = simd.splat_f64s(addends[s]);
+        }
+        for v in 0..VECTORS {
+            let left = simd.less_than_or_equal_f64s(key, vectors[v]);
+            for s in 0..SUMS {
+                sums[s][v] = simd.add_f64s(sums[s][v], simd.select_f64s(left, values[s], zero));
+            }
+        }
+    }
+    sums
 }
 
 /// A single component: the gain follows from the square of the centred sum.
@@ -36,13 +61,13 @@ pub(super) struct Squares<'a> {
 
 impl Measure for Squares<'_> {
     #[inline(always)]
-    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, _: S, _: &[f64], _: &'a mut [Pair]) -> &'a [Pair] {
-        self.pairs
-    }
-
-    #[inline(always)]
-    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
-        self.gain.gains(simd, counts, sums)
+    fn gains<S: Simd, const VECTORS: usize>(self, simd: S, keys: &[f64], _: &mut [Pair]) -> [S::f64s; VECTORS] {
+        let examples = keys.iter().copied().zip(self.pairs.iter().copied());
+        let [counts, mut sums] = left_sums::<S, VECTORS, 2>(simd, keys, examples);
+        for v in 0..VECTORS {
+            sums[v] = self.gain.gains(simd, counts[v], sums[v]);
+        }
+        sums
     }
 }
 
@@ -55,13 +80,13 @@ pub(super) struct Products<'a> {
 
 impl Measure for Products<'_> {
     #[inline(always)]
-    fn pairs<'a, S: Simd, const VECTORS: usize>(&'a self, simd: S, keys: &[f64], own: &'a mut [Pair]) -> &'a [Pair] {
+    fn gains<S: Simd, const VECTORS: usize>(self, simd: S, keys: &[f64], own: &mut [Pair]) -> [S::f64s; VECTORS] {
         let (zero, times) = (simd.splat_f64s(0.0), simd.splat_f64s(gram::MOST as f64));
-        let (keys, positions) = (S::as_simd_f64s(keys).0, S::as_simd_f64s(&POSITIONS).0);
+        let (vectors, positions) = (S::as_simd_f64s(keys).0, S::as_simd_f64s(&POSITIONS).0);
         // Examples with the same key come in the order of their rows.
         let mut places = [zero; VECTORS];
         for v in 0..VECTORS {
-            places[v] = simd.add_f64s(simd.mul_f64s(keys[v], times), positions[v]);
+            places[v] = simd.add_f64s(simd.mul_f64s(vectors[v], times), positions[v]);
         }
         let mut before = [zero; VECTORS];
         for (j, &place) in cast_slice(&places).iter().enumerate().take(own.len()) {
@@ -75,12 +100,13 @@ impl Measure for Products<'_> {
         for (k, (pair, before)) in own.iter_mut().zip(cast_slice::<_, f64>(&before)).enumerate() {
             *pair = [self.gram.counts()[k], self.gram.row(k)[k] + 2.0 * before];
         }
-        own
-    }
-
-    #[inline(always)]
-    fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
-        self.gain.gains_of_qualities(simd, counts, simd.max_f64s(sums, simd.splat_f64s(0.0)))
+        let examples = keys.iter().copied().zip(own.iter().copied());
+        let [counts, mut sums] = left_sums::<S, VECTORS, 2>(simd, keys, examples);
+        for v in 0..VECTORS {
+            let quality = simd.max_f64s(sums[v], zero);
+            sums[v] = self.gain.gains_of_qualities(simd, counts[v], quality);
+        }
+        sums
     }
 }
 
@@ -116,27 +142,14 @@ impl<M: Measure> EveryCut<'_, M> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
         let EveryCut { n, width, rows, keys, gains, measure } = self;
-        let zero = simd.splat_f64s(0.0);
         let lines = keys.chunks_exact(width).zip(gains.chunks_exact_mut(width));
         let mut own = [[0.0; 2]; gram::MOST];
         for (row, (keys, gains)) in rows.iter_mut().zip(lines) {
-            let (vectors, _) = S::as_simd_f64s(keys);
-            let vectors: [S::f64s; VECTORS] = std::array::from_fn(|v| vectors[v]);
-            let pairs = measure.pairs::<S, VECTORS>(simd, keys, &mut own[..n]);
-            let (mut examples, mut sums) = ([zero; VECTORS], [zero; VECTORS]);
-            for (&key, pair) in keys.iter().zip(pairs) {
-                let key = simd.splat_f64s(key);
-                let [count, value] = pair.map(|x| simd.splat_f64s(x));
-                for v in 0..VECTORS {
-                    let left = simd.less_than_or_equal_f64s(key, vectors[v]);
-                    examples[v] = simd.add_f64s(examples[v], simd.select_f64s(left, count, zero));
-                    sums[v] = simd.add_f64s(sums[v], simd.select_f64s(left, value, zero));
-                }
-            }
+            let judged = measure.gains::<S, VECTORS>(simd, keys, &mut own[..n]);
             let (out, _) = S::as_mut_simd_f64s(gains);
             let mut most = simd.splat_f64s(-1.0);
             for v in 0..VECTORS {
-                out[v] = measure.gains(simd, examples[v], sums[v]);
+                out[v] = judged[v];
                 most = simd.max_f64s(most, out[v]);
             }
             row.gain = simd.reduce_max_f64s(most);

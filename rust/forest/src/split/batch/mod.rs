@@ -8,6 +8,7 @@
 //! Memory: 16 bytes for each candidate and example of the node.
 
 mod every_cut;
+mod few_sums;
 mod random_cut;
 mod row;
 
@@ -20,6 +21,7 @@ use super::{STEP, SplitConstraint, node};
 use crate::criterion::{Criterion, ties};
 use crate::tree_buffer::MissingSide;
 use every_cut::{EveryCut, Measure, Products, Squares};
+pub(crate) use few_sums::{FewSums, SumKind};
 use random_cut::{RandomCut, SumSource};
 use row::Row;
 

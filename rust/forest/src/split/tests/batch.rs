@@ -5,7 +5,7 @@ use pulp::Arch;
 use super::{Examples, arches, constraint};
 use crate::criterion::{Criterion, ties};
 use crate::space::Block;
-use crate::split::batch::{Batch, BatchCut};
+use crate::split::batch::{Batch, BatchCut, FewSums, SumKind};
 use crate::split::gram::Gram;
 use crate::split::single::{Node, Pair};
 use crate::split::{Cut, SplitConstraint, examples, node};
@@ -99,11 +99,20 @@ fn check(
             })
             .collect(),
     );
+    check_best(features, &naive, |arch| search(arch, features, shares, constraint, at_random))
+}
+
+/// Checks that `search` finds the cuts that tie with the best, which are `naive`.
+fn check_best(
+    features: &[Examples],
+    naive: &[(u32, Cut)],
+    search: impl Fn(Arch) -> Vec<BatchCut>,
+) -> Result<(), TestCaseError> {
     let impurity = features[0].impurity();
     let n = features[0].codes.len();
     let mut bits = Vec::new();
     for arch in arches().into_iter().filter(|&arch| n <= Batch::most_examples(arch)) {
-        let found = search(arch, features, shares, constraint, at_random);
+        let found = search(arch);
         prop_assert_eq!(found.is_empty(), naive.is_empty());
         bits.push(found.iter().map(|cut| (cut.feature, cut.gain.to_bits(), cut.key.to_bits())).collect::<Vec<_>>());
         prop_assert_eq!(&bits[0], &bits[bits.len() - 1]);
@@ -111,7 +120,7 @@ fn check(
             continue;
         }
         prop_assert_eq!(found.len(), naive.len(), "{:?} {:?}", found, naive);
-        for (found, (feature, cut)) in found.iter().zip(&naive) {
+        for (found, (feature, cut)) in found.iter().zip(naive) {
             prop_assert_eq!(found.feature, *feature);
             let code = code_at(&features[*feature as usize], found.key);
             features[*feature as usize].check(code.map(|code| Cut::new(found.gain, code)), Some(*cut))?;
@@ -201,4 +210,70 @@ fn tiny_gains_that_are_equal_tie_from_sums_but_not_from_inner_products() {
     let tiny = cuts(2f64.powi(-15));
     assert!(tiny.iter().all(|cuts| cuts[0] == 0.0));
     assert!(tiny.iter().any(|cuts| cuts[1] == 1.0), "{tiny:?}");
+}
+
+/// Two or three dense components, or one or two of weighted rows, with codes of several features.
+fn few() -> impl Strategy<Value = (Vec<Examples>, SplitConstraint)> {
+    let kinds = prop_oneof![Just((2usize, false)), Just((3, false)), Just((1, true)), Just((2, true))];
+    let sizes = prop_oneof![1..=16usize, 17..=64usize];
+    let n_codes = prop_oneof![Just(2u16), Just(5), Just(1000)];
+    (kinds, sizes, n_codes).prop_flat_map(|((n_dense, is_weighted), n, n_codes)| {
+        let weights = if is_weighted { 1..=3i64 } else { 1..=1 };
+        let example = (vec(0..n_codes, FEATURES), 1..=3u32, weights, vec(-50..=50i64, n_dense));
+        let features = vec(example, n).prop_map(move |mut examples| {
+            examples[0].2 = if is_weighted { 2 } else { 1 };
+            let of_feature = |feature: usize| Examples {
+                codes: examples.iter().map(|e| e.0[feature]).collect(),
+                counts: examples.iter().map(|e| e.1).collect(),
+                weights: examples.iter().map(|e| e.2).collect(),
+                dense: examples.iter().map(|e| e.3.iter().copied().map(Some).collect()).collect(),
+                n_whole: n_dense,
+                labels: vec![Vec::new(); n],
+                omega: Vec::new(),
+                group: Vec::new(),
+            };
+            (0..FEATURES).map(of_feature).collect()
+        });
+        (features, constraint(n))
+    })
+}
+
+/// The cuts that a batch finds from few sums.
+fn search_few(arch: Arch, features: &[Examples], constraint: SplitConstraint) -> Vec<BatchCut> {
+    let (criterion, block) = (features[0].criterion(), features[0].block());
+    let n = features[0].codes.len();
+    let rows: Vec<u32> = (0..n as u32).collect();
+    let examples = examples::Examples { block: &block, rows: &rows, counts: &features[0].counts, pairs: &[] };
+    let mut node = node::Node::default();
+    examples.total(arch, &criterion, &mut node.total);
+    node.open(&criterion);
+    let kind = SumKind::new(&criterion).expect("few components");
+    let (mut batch, mut sums) = (Batch::default(), FewSums::default());
+    batch.start(n, FEATURES);
+    for (feature, examples) in (0..).zip(features) {
+        batch.add(feature, |keys| {
+            keys.iter_mut().zip(&examples.codes).for_each(|(key, code)| *key = f64::from(*code));
+            examples.present().len() > 1
+        });
+    }
+    if batch.is_empty() {
+        return Vec::new();
+    }
+    sums.open(&criterion, examples);
+    batch.judge_sums(arch, kind, &sums, &node, constraint);
+    let most = batch.judged().map(|(.., gain)| gain).fold(0.0, f64::max);
+    let tied = batch.judged().filter(|&(.., gain)| ties(gain, most));
+    tied.map(|(candidate, ..)| batch.cut(candidate)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn best_cuts_from_few_sums_are_the_naive_ones((features, constraint) in few()) {
+        let constraint = SplitConstraint { missing: 0.0, ..constraint };
+        let search = |arch| search_few(arch, &features, constraint);
+        let naive = best(features.iter().map(|examples| examples.best_cut(constraint)).collect());
+        check_best(&features, &naive, search)?;
+    }
 }
