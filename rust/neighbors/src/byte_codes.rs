@@ -15,8 +15,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::layout::{Common, LANES, Layout, cut};
-use super::panels::{Cells, Transposed};
-use super::row_parts::Parts;
+use super::row_parts::{Cells, Parts, Transposed};
 use super::vectors::word_position;
 use ferrank_runtime::pages::Large;
 

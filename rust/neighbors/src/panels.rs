@@ -14,6 +14,8 @@ use rayon::prelude::*;
 
 use super::byte_codes::{ByteCodes, ByteCodesPanel};
 use super::layout::{LANES, Layout, NO_ROW, cut, transpose};
+pub use super::row_parts::Cells;
+use super::row_parts::Transposed;
 
 /// Rows, in panels.
 #[derive(Debug)]
@@ -27,17 +29,6 @@ pub struct Panels {
     pub numbers: Vec<u32>,
     /// n_panels
     pub classes: Vec<u16>,
-}
-
-/// The values of all panels, feature by feature.
-#[derive(Debug)]
-pub(super) struct Transposed {
-    /// Panel after panel: n_whole x LANES
-    pub(super) values: Vec<f32>,
-    /// Panel after panel: n_with_missing x LANES; NaN where missing.
-    pub(super) with_missing: Vec<f32>,
-    /// Panel after panel: n_expected x LANES
-    pub(super) expected: Vec<f32>,
 }
 
 /// One panel.
@@ -86,19 +77,6 @@ impl<'a> Values<'a> {
             expected: cut(&all.expected, number, layout.n_expected()),
         }
     }
-}
-
-/// The values of a row of a panel, to be written.
-#[derive(Debug)]
-pub struct Cells<'a> {
-    /// n_whole
-    pub values: &'a mut [f32],
-    /// n_with_missing; NaN where missing.
-    pub with_missing: &'a mut [f32],
-    /// n_lines x n_with_missing
-    pub expected: &'a mut [f32],
-    /// n_substitutes
-    pub substitutes: &'a mut [f32],
 }
 
 /// `values` in `n` equal parts, which may be empty.

@@ -1,7 +1,30 @@
 //! Rows in f32, stored row by row, for the distances of single pairs.
 
 use super::layout::{LANES, Layout, transpose};
-use super::panels::Cells;
+
+/// The values of a row of a panel, to be written.
+#[derive(Debug)]
+pub struct Cells<'a> {
+    /// n_whole
+    pub values: &'a mut [f32],
+    /// n_with_missing; NaN where missing.
+    pub with_missing: &'a mut [f32],
+    /// n_lines x n_with_missing
+    pub expected: &'a mut [f32],
+    /// n_substitutes
+    pub substitutes: &'a mut [f32],
+}
+
+/// The values of all panels, feature by feature.
+#[derive(Debug)]
+pub(super) struct Transposed {
+    /// Panel after panel: n_whole x LANES
+    pub(super) values: Vec<f32>,
+    /// Panel after panel: n_with_missing x LANES; NaN where missing.
+    pub(super) with_missing: Vec<f32>,
+    /// Panel after panel: n_expected x LANES
+    pub(super) expected: Vec<f32>,
+}
 
 /// Offsets of the parts of a row. Each part is padded with zeros to a multiple of [`LANES`]; zeros add nothing.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,7 @@ fn distances_are_within_their_error_on_all_vectors() {
     let n_categories: Vec<usize> = [vec![0; 70], vec![1, 2, 3, 5]].concat();
     let width = n_categories.len();
     let value = |n: usize| match n_categories[n % width] {
-        0 if n % 7 == 0 => (uniform(n as u64) * 4.0).round() / 4.0,
+        0 if n.is_multiple_of(7) => (uniform(n as u64) * 4.0).round() / 4.0,
         0 if n % 7 == 1 => uniform(n as u64) * 1e-9,
         0 => uniform(n as u64),
         categories => (uniform(n as u64) * categories as f64).floor(),

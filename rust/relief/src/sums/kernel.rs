@@ -143,22 +143,22 @@ impl<const N: usize> Add<'_, '_, N> {
                 }
                 if !is_complete {
                     let mut sum = differences[0];
-                    for v in 1..V {
-                        sum = simd.add_f64s(sum, differences[v]);
+                    for other in &differences[1..] {
+                        sum = simd.add_f64s(sum, *other);
                     }
                     if simd.reduce_sum_f64s(sum).is_nan() {
                         differences = replaced::<S, V>(self.context, [term.query, term.row], start, differences);
                     }
                 }
-                for n in 0..N {
-                    let weight = simd.splat_f64s(term.weights[n]);
+                for (slice, weight) in slices.iter_mut().zip(term.weights) {
+                    let weight = simd.splat_f64s(weight);
                     for v in 0..V {
-                        slices[n][v] = simd.add_f64s(slices[n][v], simd.mul_f64s(weight, differences[v]));
+                        slice[v] = simd.add_f64s(slice[v], simd.mul_f64s(weight, differences[v]));
                     }
                 }
             }
-            for n in 0..N {
-                let found: &[f64] = bytemuck::cast_slice(&slices[n]);
+            for (n, slice) in slices.iter().enumerate() {
+                let found: &[f64] = bytemuck::cast_slice(slice);
                 sums[n * width + start..][..wide][skipped..].copy_from_slice(&found[skipped..]);
             }
         }
