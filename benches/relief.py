@@ -14,6 +14,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
+import pyarrow as pa
 from measure import fastest, peak_growth
 from recording import Record, add_option
 
@@ -25,7 +26,7 @@ LARGER = [(20_000, 100), (10_000, 1_000)]  # for threads: what is done once weig
 LONG = 20.0  # seconds of a run that is not done again
 HEADER = ("rows x features", "peer", "peer, CPU s", "ferrank, CPU s", "ratio", "wanted")
 FIELDS = ("size", "baseline", "baseline_value", "value", "ratio", "wanted")
-ROW = "{:<18} {:<24} {:>12} {:>15} {:>8}  {}"
+ROW = "{:<28} {:<24} {:>12} {:>15} {:>8}  {}"
 
 
 def data(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -35,15 +36,38 @@ def data(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.random(n_rows) > 0.9).astype(int)
 
 
-def ferrank(X: np.ndarray, y: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-    ranker = fr.ReliefRanker("classification", n_neighbors=K, n_jobs=n_jobs)
+def of_classes(n_rows: int, n_features: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """The values of `data` and equally many rows of each class."""
+    X, _ = data(n_rows, n_features)
+    signal = X[:, 0] + X[:, 1] * X[:, 2]
+    return X, np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal)
+
+
+def categories(n_rows: int, n_features: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
+    """Three categories for each feature, as dictionaries and as integers; the classes follow two features."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (n_rows, n_features)).astype(np.int8)
+    names = pa.array(["AA", "Aa", "aa"])
+    columns = [pa.DictionaryArray.from_arrays(pa.array(column), names) for column in X.T]
+    table = pa.table(dict(zip((f"x{i}" for i in range(n_features)), columns, strict=True)))
+    return table, X, ((X[:, 0] == X[:, 1]) ^ (rng.random(n_rows) < 0.1)).astype(int)
+
+
+def with_missing(n_rows: int, n_features: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    X, y = data(n_rows, n_features)
+    return np.where(np.random.default_rng(1).random(X.shape) < share, np.nan, X), y
+
+
+def ferrank(X: np.ndarray | pa.Table, y: np.ndarray, n_jobs: int = 1, **settings: str) -> np.ndarray:
+    ranker = fr.ReliefRanker("classification", n_neighbors=K, n_jobs=n_jobs, **settings)
     return ranker.fit(X, y).feature_importances_
 
 
-def fast_select(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    from fast_select import ReliefF
+def fast_select(X: np.ndarray, y: np.ndarray, name: str = "ReliefF") -> np.ndarray:
+    import fast_select
 
-    ranker = ReliefF(X.shape[1], n_neighbors=K, backend="cpu", n_jobs=1)
+    neighbors = {"n_neighbors": K} if name == "ReliefF" else {}
+    ranker = getattr(fast_select, name)(X.shape[1], **neighbors, backend="cpu", n_jobs=1)
     return ranker.fit(X.astype(np.float32), y.astype(np.int32)).feature_importances_
 
 
@@ -99,13 +123,71 @@ def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> Ite
             yield size, name, f"{theirs:.2f}", f"{ours.cpu:.3f}", ratio, wanted(peer, n_features)
 
 
+def tables(most_rows: int) -> Iterator[tuple]:
+    """Least CPU seconds for other kinds of tables, beside fast-select on `most_rows` rows at most."""
+    try:
+        found = f"fast-select {version('fast-select')}"
+    except PackageNotFoundError:
+        return
+
+    def numbers(n_rows: int, n_features: int) -> tuple:
+        X, y = data(n_rows, n_features)
+        return X, X, y
+
+    def classes() -> tuple:
+        X, y = of_classes(10_000, 100, 20)
+        return X, X, y
+
+    kinds: list[tuple[str, Callable[[], tuple], str]] = [
+        ("10,000 x 100, 20 classes", classes, ">= 10x"),
+        ("10,000 x 100, 3 categories", partial(categories, 10_000, 100), ">= 40x"),
+        ("500 x 20,000", partial(numbers, 500, 20_000), ">= 8x"),
+        ("500 x 20,000, 3 categories", partial(categories, 500, 20_000), ">= 20x"),
+        ("200,000 x 20", partial(numbers, 200_000, 20), ">= 15x"),
+        ("500 x 60,000", partial(numbers, 500, 60_000), ">= 6x"),
+    ]
+    for name, make, least in kinds:
+        ours, X, y = make()
+        rows = min(len(X), most_rows)
+        fast_select(X[:100], y[:100])
+        run, peer = fastest(partial(ferrank, ours, y), partial(fast_select, X[:rows], y[:rows]), long=LONG)
+        theirs = peer.cpu * (len(X) / rows) ** 2
+        peer_name = found + ("" if rows == len(X) else ", scaled")
+        yield name, peer_name, f"{theirs:.2f}", f"{run.cpu:.3f}", f"{theirs / run.cpu:.1f}x", least
+
+
+def multisurf(n_rows: int = 5_000, n_features: int = 100) -> Iterator[tuple]:
+    """Least CPU seconds of MultiSURF, beside fast-select's."""
+    try:
+        found = f"fast-select {version('fast-select')}"
+    except PackageNotFoundError:
+        return
+    X, y = data(n_rows, n_features)
+    fast_select(X[:100], y[:100], "MultiSURF")
+    calls = partial(ferrank, X, y, neighborhood="multisurf"), partial(fast_select, X, y, "MultiSURF")
+    ours, theirs = (run.cpu for run in fastest(*calls, long=LONG))
+    size = f"{n_rows:,} x {n_features:,}, MultiSURF"
+    yield size, found, f"{theirs:.2f}", f"{ours:.3f}", f"{theirs / ours:.1f}x", ">= 10x"
+
+
+def missing(n_rows: int = 10_000, n_features: int = 100) -> Iterator[tuple]:
+    """Least CPU seconds with missing values and without."""
+    size = f"{n_rows:,} x {n_features:,}"
+    for share, most in ((0.001, "<= 1.3x"), (0.1, "<= 2x")):
+        tables = data(n_rows, n_features), with_missing(n_rows, n_features, share)
+        none, some = (run.cpu for run in fastest(*(partial(ferrank, X, y) for X, y in tables)))
+        name = f"{size}, {share:.1%} missing"
+        yield name, "none missing, CPU s", f"{none:.3f}", f"{some:.3f}", f"{some / none:.2f}x", most
+
+
 def threads(sizes: list[tuple[int, int]]) -> Iterator[tuple]:
     """Wall seconds of a whole ranking on two threads and on one."""
     for n_rows, n_features in sizes:
         X, y = data(n_rows, n_features)
         one, two = (run.wall for run in fastest(*(partial(ferrank, X, y, n) for n in (1, 2))))
         size = f"{n_rows:,} x {n_features:,}"
-        yield size, "one thread, wall s", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}x", ">= 1.9x"
+        least = ">= 1.7x" if n_rows < 10_000 else ">= 1.9x"
+        yield size, "one thread, wall s", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f}x", least
 
 
 def memory(n_rows: int) -> Iterator[tuple]:
@@ -141,8 +223,10 @@ def main() -> None:
     )
     parser.add_argument("--memory-rows", type=int, default=1_000_000)
     parser.add_argument(
-        "--case", nargs="+", choices=["speed", "threads", "memory"], default=["speed", "threads", "memory"]
+        "--most-peer-rows", type=int, default=20_000, help="for fast-select among tables; default: 20,000"
     )
+    names = ["speed", "tables", "multisurf", "missing", "threads", "memory"]
+    parser.add_argument("--case", nargs="+", choices=names, default=names)
     add_option(parser)
     parser.add_argument("--measure-memory", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -155,6 +239,9 @@ def main() -> None:
     record = Record("relief")
     cases = {
         "speed": speed(args.sizes or SIZES, args.peers, args.most_rows),
+        "tables": tables(args.most_peer_rows),
+        "multisurf": multisurf(),
+        "missing": missing(),
         "threads": threads(args.sizes or SIZES + LARGER),
         "memory": memory(args.memory_rows),
     }

@@ -11,12 +11,16 @@
 //! A sum of differences is made of eight partial sums, which are added up in a fixed order: it has the same bits for any
 //! vector instructions.
 //!
-//! Memory: 8 bytes for each row and feature, and 8 more for each class and feature with missing values.
+//! Where no value is missing, rows are in [fixed point](crate::fixed), too, whose distances decide most pairs.
+//!
+//! Memory: 8 bytes for each row and feature and 4 to 8 for its fixed point, or 8 more for each class and feature with
+//! missing values.
 
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::fixed::FixedRows;
 use super::space::{Shape, Space};
 use super::table::Table;
 use ferrank_runtime::error::Result;
@@ -48,6 +52,8 @@ pub struct AllPairs {
     /// n_rows; rows with the same number are not compared.
     groups: Vec<u32>,
     has_groups: bool,
+    /// `None` where values are missing, or there are too many categories.
+    pub fixed: Option<FixedRows>,
 }
 
 /// The places of features in a row.
@@ -74,7 +80,7 @@ impl AllPairs {
     /// Bytes of `n_rows` rows of `space`.
     pub fn bytes(space: &Space, n_rows: usize) -> usize {
         let (_, whole, width) = columns(space);
-        size_of::<f64>().saturating_mul(n_rows).saturating_mul(width + space.n_classes * (width - whole) + 2)
+        size_of::<f64>().saturating_mul(n_rows).saturating_mul(2 * width + space.n_classes * (width - whole) + 2)
     }
 
     /// Reads all rows of `table`; the row numbered `order[i]` gets position i.
@@ -103,11 +109,33 @@ impl AllPairs {
             }
             Ok(())
         })?;
+        let n_categories = |(feature, column): (usize, &Option<usize>)| match (space.shapes[feature], column) {
+            (Shape::Nominal, Some(column)) => {
+                let largest = values.iter().skip(*column).step_by(width).copied().fold(0.0, f64::max);
+                Some((*column, largest as usize + 1))
+            }
+            _ => None,
+        };
+        let mut of_columns = vec![0; width];
+        columns.iter().enumerate().filter_map(n_categories).for_each(|(column, n)| of_columns[column] = n);
+        let fixed = if with_missing == 0 { FixedRows::new(&values, width, &of_columns) } else { None };
         let classes = order.iter().map(|&number| space.class(number) as u16).collect();
         let group = |&number: &u32| space.groups().map_or(number, |groups| groups.of_row[number as usize]);
         let groups = order.iter().map(group).collect();
         let has_groups = space.groups().is_some();
-        Ok(AllPairs { has_groups, columns, width, whole, values, expected, classes, n_classes, groups, numbers: order })
+        Ok(AllPairs {
+            has_groups,
+            columns,
+            width,
+            whole,
+            values,
+            expected,
+            classes,
+            n_classes,
+            groups,
+            numbers: order,
+            fixed,
+        })
     }
 
     /// Number of rows.

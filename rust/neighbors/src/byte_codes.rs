@@ -5,20 +5,28 @@
 //! Bytes are compared 8 to a word, 64 in the widest vectors, in a sixth of the kernel's time.
 //!
 //! A missing value is replaced by a [substitute](super::missing::MissingModel::substitute), whose distances are at most
-//! the differences of the missing value. Nominal features only add to distances and are left out of the bound.
+//! the differences of the missing value.
+//!
+//! A category has two bytes: four points of a plane that are equally far apart by the sum of absolute differences, just
+//! below 1. With more than four categories some share a point, which the bound allows. A missing category is in the
+//! middle; its distance from the others is part of the quantization error.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::layout::{Common, LANES, Layout, cut};
-use super::row_parts::Parts;
+use super::row_parts::{Cells, Parts, Transposed};
 use super::vectors::word_position;
 use ferrank_runtime::pages::Large;
 
 /// Steps of a byte in [0, 1].
 pub(super) const STEPS: f32 = 255.0;
-/// With fewer numeric features the kernel is as fast.
-const FEWEST_NUMERIC: usize = 32;
+/// With fewer bytes the kernel is as fast.
+const FEWEST_BYTES: usize = 32;
+/// The bytes of categories, and those of a missing one.
+const CATEGORIES: [[u8; 2]; 4] = [[0, MIDDLE], [2 * MIDDLE, MIDDLE], [MIDDLE, 0], [MIDDLE, 2 * MIDDLE]];
+/// Half of the distance of two categories, in steps of a byte; the distance of a missing one from each.
+const MIDDLE: u8 = 127;
 /// Most bytes of a row: with more, sums would not fit 31 bits.
 const MOST_BYTES: usize = 1 << 22;
 /// Bytes of a word.
@@ -55,14 +63,14 @@ pub(super) struct ByteCodesCells<'a> {
 
 /// Returns true if values have byte codes: on machines that compare bytes, for enough numeric features.
 pub(super) fn are_supported(layout: &Layout) -> bool {
-    cfg!(target_arch = "x86_64")
-        && layout.common == Common::Least
-        && layout.n_numeric + layout.n_substitutes() >= FEWEST_NUMERIC
+    cfg!(target_arch = "x86_64") && layout.common == Common::Least && n_bytes(layout) >= FEWEST_BYTES
 }
 
-/// Number of features that have byte codes.
+/// Bytes of a row.
 pub(super) fn n_bytes(layout: &Layout) -> usize {
-    (layout.n_numeric + layout.n_substitutes()).min(MOST_BYTES)
+    let n_numeric = layout.n_numeric + layout.n_substitutes();
+    let n_nominal = layout.whole.len() + layout.with_missing.len() - n_numeric;
+    (n_numeric + CATEGORIES[0].len() * n_nominal).min(MOST_BYTES)
 }
 
 fn n_octets(layout: &Layout) -> usize {
@@ -88,14 +96,17 @@ impl ByteCodes {
     }
 
     /// The rows in f32 as panels: feature by feature.
-    pub(super) fn transposed(&self, layout: &Layout) -> Vec<f32> {
-        let (parts, width) = (Parts::new(layout), layout.whole.len() * LANES);
-        let mut panels = vec![0.0; self.quantization_error.len() / LANES * width];
-        if width > 0 {
-            let rows = self.rows.chunks_exact(parts.stride * LANES);
-            rows.zip(panels.chunks_exact_mut(width)).for_each(|(rows, panel)| parts.transpose(layout, rows, panel));
+    pub(super) fn transposed(&self, layout: &Layout) -> Transposed {
+        let (parts, n) = (Parts::new(layout), self.quantization_error.len());
+        let widths = [layout.whole.len(), layout.with_missing.len(), layout.n_expected()].map(|width| width * LANES);
+        let mut all = widths.map(|width| vec![0.0; n / LANES * width]);
+        for (number, rows) in self.rows.chunks_exact(parts.stride * LANES).enumerate() {
+            let [values, with_missing, expected] = &mut all;
+            let [a, b, c] = widths.map(|width| number * width..(number + 1) * width);
+            parts.transpose(layout, rows, [&mut values[a], &mut with_missing[b], &mut expected[c]]);
         }
-        panels
+        let [values, with_missing, expected] = all;
+        Transposed { values, with_missing, expected }
     }
 
     pub(super) fn row_bytes(layout: &Layout) -> usize {
@@ -134,27 +145,29 @@ impl ByteCodes {
 }
 
 impl ByteCodesCells<'_> {
-    /// Writes at most LANES `rows`: for each the values of the features without missing values, numeric ones first, and
-    /// the substitutes of the others. `with_missing` has shape (n_with_missing, LANES).
-    pub(super) fn fill(&mut self, layout: &Layout, rows: &[f32], width: usize, with_missing: &[f32]) {
-        let (parts, n_whole) = (Parts::new(layout), layout.whole.len());
-        let (mut together, arch) = (Vec::new(), Arch::new());
-        for (lane, (row, quantization_error)) in
-            rows.chunks_exact(width).zip(self.quantization_error.iter_mut()).enumerate()
-        {
-            let (whole, substitutes) = row.split_at(n_whole);
-            let missing = with_missing.iter().skip(lane).step_by(LANES).copied().take(layout.with_missing.len());
-            parts.write(layout, whole, missing, &mut self.rows[lane * parts.stride..(lane + 1) * parts.stride]);
-            let mut numeric = &whole[..layout.n_numeric];
-            if !substitutes.is_empty() {
-                together.clear();
-                together.extend(numeric.iter().chain(substitutes));
-                numeric = &together;
-            }
-            let error = arch.dispatch(ToBytes { values: &numeric[..n_bytes(layout)], lane, octets: self.octets });
-            // Plus the rounding errors of values and sums in f32.
-            *quantization_error = (error * (1.0 + 1e-6) + n_bytes(layout) as f64 * f64::from(f32::EPSILON)) as f32;
+    /// Writes the row in lane number `lane`.
+    pub(super) fn fill(&mut self, layout: &Layout, lane: usize, cells: &Cells<'_>) {
+        let Some(quantization_error) = self.quantization_error.get_mut(lane) else { return };
+        let (parts, n_bytes) = (Parts::new(layout), n_bytes(layout));
+        parts.write(layout, cells, &mut self.rows[lane * parts.stride..(lane + 1) * parts.stride]);
+        let (numeric, nominal) = cells.values.split_at(layout.n_numeric);
+        let mut missing = 0.0;
+        let together: Vec<f32>;
+        let mut values = numeric;
+        if n_bytes > numeric.len() {
+            let nominal = nominal.iter().chain(&cells.with_missing[layout.n_substitutes()..]);
+            let bytes = nominal.flat_map(|&category| {
+                missing += if category.is_nan() { f64::from(MIDDLE) / f64::from(STEPS) } else { 0.0 };
+                let code = CATEGORIES[category as usize % CATEGORIES.len()];
+                if category.is_nan() { [MIDDLE; 2] } else { code }
+            });
+            let bytes = bytes.map(|byte| f32::from(byte) / STEPS);
+            together = numeric.iter().chain(&*cells.substitutes).copied().chain(bytes).collect();
+            values = &together;
         }
+        let error = missing + Arch::new().dispatch(ToBytes { values: &values[..n_bytes], lane, octets: self.octets });
+        // Plus the rounding errors of values and sums in f32.
+        *quantization_error = (error * (1.0 + 1e-6) + n_bytes as f64 * f64::from(f32::EPSILON)) as f32;
     }
 }
 

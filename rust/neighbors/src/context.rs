@@ -19,7 +19,7 @@ pub struct DistanceContext<'a> {
 impl<'a> DistanceContext<'a> {
     /// Row `number` of `rows` with its class.
     pub fn example(self, rows: &'a Rows, number: u32) -> Example<'a> {
-        Example { values: rows.row(number), class: self.space.class(number) }
+        self.space.example(number, rows.row(number))
     }
 
     /// A query and a row.

@@ -12,7 +12,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::layout::{Common, LANES, Layout, RUN};
-use super::panels::Panel;
+use super::panels::{ByFeature, Panel};
 use super::vectors::{Table, line};
 
 /// Distances between the rows of two panels: a line for each row of the first.
@@ -25,6 +25,7 @@ pub struct Measure<'a> {
     other: Panel<'a>,
     /// Values of both.
     values: [&'a [f32]; 2],
+    by_feature: [ByFeature<'a>; 2],
     /// Receives the distances; infinite for padding.
     out: &'a mut Lines,
 }
@@ -32,7 +33,8 @@ pub struct Measure<'a> {
 impl<'a> Measure<'a> {
     /// Prepares the distances between the rows of panels `one` and `other`, to be written to `out`.
     pub fn new(layout: &'a Layout, one: Panel<'a>, other: Panel<'a>, out: &'a mut Lines) -> Self {
-        Measure { layout, one, other, values: [one.values.get(), other.values.get()], out }
+        let by_feature = [one.values.get(), other.values.get()];
+        Measure { layout, one, other, values: by_feature.map(|values| values.values), by_feature, out }
     }
 }
 
@@ -173,13 +175,15 @@ impl Measure<'_> {
     #[inline(always)]
     fn missing_lines<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
         let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
-        let mut sums = [[zero; V]; Q];
+        // All bits but the sign; `abs_f32s` is not inlined.
+        let magnitude = simd.splat_f32s(f32::from_bits(u32::MAX >> 1));
+        let (mut sums, all) = ([[zero; V]; Q], self.by_feature);
         for (number, with_missing) in self.layout.with_missing.iter().enumerate() {
             let at = number * LANES..(number + 1) * LANES;
-            let (others, ones) = (line::<S, V>(simd, &self.other.with_missing[at.clone()]), &self.one.with_missing[at]);
+            let (others, ones) = (line::<S, V>(simd, &all[1].with_missing[at.clone()]), &all[0].with_missing[at]);
             // Expected differences from a missing value of the other side.
-            let of_ones = self.expected(self.one, number, self.other.class);
-            let of_others = line::<S, V>(simd, self.expected(self.other, number, self.one.class));
+            let of_ones = self.expected(0, number);
+            let of_others = line::<S, V>(simd, self.expected(1, number));
             for q in 0..Q {
                 let value = simd.splat_f32s(ones[first + q]);
                 let expected = simd.splat_f32s(of_ones[first + q]);
@@ -187,7 +191,7 @@ impl Measure<'_> {
                     let difference = match (ones[first + q].is_nan(), with_missing.nominal) {
                         (true, _) => of_others[v],
                         (false, true) => simd.select_f32s(simd.equal_f32s(others[v], value), zero, one),
-                        (false, false) => simd.abs_f32s(simd.sub_f32s(others[v], value)),
+                        (false, false) => simd.and_f32s(magnitude, simd.sub_f32s(others[v], value)),
                     };
                     let known = simd.equal_f32s(others[v], others[v]);
                     let expected = if ones[first + q].is_nan() { difference } else { expected };
@@ -199,15 +203,13 @@ impl Measure<'_> {
         sums
     }
 
-    /// Expected differences between a panel's rows and a missing value of `class`, for feature number `with_missing` of
-    /// the features with missing values; zeros if no row of the class misses it.
+    /// Expected differences between the rows of the first panel (`which` = 0) or the second (1) and missing values of the
+    /// other, for feature number `with_missing` of the features with missing values.
     #[inline(always)]
-    fn expected<'b>(&self, panel: Panel<'b>, with_missing: usize, class: usize) -> &'b [f32] {
-        const NOTHING: &[f32] = &[0.0; LANES];
-        match self.layout.slot(with_missing, class) {
-            Some(slot) => &panel.expected[slot * LANES..(slot + 1) * LANES],
-            None => NOTHING,
-        }
+    fn expected(&self, which: usize, with_missing: usize) -> &[f32] {
+        let class = [self.other.class, self.one.class][which];
+        let line = self.layout.line(class) * self.layout.with_missing.len() + with_missing;
+        &self.by_feature[which].expected[line * LANES..(line + 1) * LANES]
     }
 
     /// Measures without vectors of a known width: loops over lanes that the compiler may vectorize.
@@ -247,13 +249,14 @@ impl Measure<'_> {
     fn missing_lanes(&self, row: usize) -> [f32; LANES] {
         let mut sums = [0f32; LANES];
         for (number, with_missing) in self.layout.with_missing.iter().enumerate() {
-            let one = self.one.with_missing[number * LANES + row];
+            let [ones, others] = self.by_feature.map(|values| &values.with_missing[number * LANES..][..LANES]);
+            let one = ones[row];
             for (lane, sum) in sums.iter_mut().enumerate() {
-                let other = self.other.with_missing[number * LANES + lane];
+                let other = others[lane];
                 *sum += if one.is_nan() {
-                    self.expected(self.other, number, self.one.class)[lane]
+                    self.expected(1, number)[lane]
                 } else if other.is_nan() {
-                    self.expected(self.one, number, self.other.class)[row]
+                    self.expected(0, number)[row]
                 } else if with_missing.nominal {
                     f32::from(u8::from(one != other))
                 } else {

@@ -6,8 +6,6 @@ pub const LANES: usize = 16;
 pub const NO_ROW: u32 = u32::MAX;
 /// Features in a partial sum; partial sums keep rounding errors small.
 pub const RUN: usize = 32;
-/// Slot of a class in which no row misses the feature.
-pub const NO_SLOT: u32 = u32::MAX;
 /// Relative rounding error of f32: half a unit in the last place of a number in [1, 2).
 pub const ROUNDING: f64 = 1.0 / (1u64 << 24) as f64;
 
@@ -34,11 +32,8 @@ pub struct Layout {
     pub halves: Vec<f32>,
     /// Features with missing values.
     pub with_missing: Vec<MissingFeature>,
-    /// n_with_missing x n_classes; the line of the expected differences from a missing value of the class, or
-    /// [`NO_SLOT`].
-    pub slots: Vec<u32>,
-    /// Lines of expected differences in a panel.
-    pub n_slots: usize,
+    /// Lines of expected differences of a row, each n_with_missing long: from missing values of each class, or of all.
+    pub n_lines: usize,
     /// Number of classes of the rows.
     pub n_classes: usize,
 }
@@ -92,12 +87,14 @@ pub fn additions(n: usize) -> f64 {
 }
 
 impl Layout {
-    /// The line of a panel with the expected differences from a missing value of `class`, for feature number
-    /// `with_missing` of the features with missing values.
-    pub fn slot(&self, with_missing: usize, class: usize) -> Option<usize> {
-        Some(self.slots[with_missing * self.n_classes + class])
-            .filter(|slot| *slot != NO_SLOT)
-            .map(|slot| slot as usize)
+    /// The line of the expected differences from missing values of `class`.
+    pub fn line(&self, class: usize) -> usize {
+        class.min(self.n_lines.saturating_sub(1))
+    }
+
+    /// Number of expected differences of a row.
+    pub fn n_expected(&self) -> usize {
+        self.n_lines * self.with_missing.len()
     }
 
     /// Number of numeric features with missing values; they come before the nominal ones.
@@ -110,7 +107,7 @@ impl Layout {
 
     /// Bytes of a row as the kernel reads it.
     pub fn kernel_bytes(&self) -> usize {
-        4 * (self.whole.len() + self.with_missing.len() + self.n_slots + 2)
+        4 * (self.whole.len() + self.with_missing.len() + self.n_expected() + 2)
     }
 }
 

@@ -14,7 +14,7 @@
 //! | byte codes | `byte_codes`, `bytes` | values rounded to bytes, for lower bounds of distances |
 //! | kernel | [`kernel`], `pairs`, `vectors` | distances in f32: 16 rows by 16, or pair by pair |
 //! | scan, tile, sink | [`scan`], [`tile`], [`sink`] | all pairs of queries and rows, offered to what wants them |
-//! | all pairs | [`all_pairs`] | distances of all pairs in f64 and sums of differences, for rules by radius |
+//! | all pairs | [`all_pairs`], [`fixed`] | distances of all pairs in f64 and in fixed point, and sums of differences, for rules by radius |
 //! | nearest | [`nearest`] | the sink of the k nearest, with lower bounds that skip work |
 //!
 //! Distances in f32 choose candidates, exact ones decide: bounds on the errors of byte codes and kernel keep every row
@@ -41,6 +41,7 @@ mod byte_codes;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod bytes;
 pub mod context;
+pub mod fixed;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;

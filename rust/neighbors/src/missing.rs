@@ -31,8 +31,6 @@ pub struct Distribution {
     known: Vec<Arc<Known>>,
     /// n_classes x n_classes, computed when first needed; only where row ≤ column.
     both: Vec<OnceLock<f64>>,
-    /// n_classes; true if some row of the class misses the feature.
-    pub missed: Vec<bool>,
 }
 
 /// The empirical distribution of known values.
@@ -56,12 +54,10 @@ impl MissingModel {
     /// empty. `None` where no value is known.
     pub fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {
         let mut parts: Vec<Vec<f64>> = vec![Vec::new(); n_classes];
-        let mut missed = vec![false; n_classes];
         for (row, &value) in column.iter().enumerate() {
             let class = classes.get(row).map_or(0, |&class| usize::from(class));
-            match value.is_nan() {
-                true => missed[class] = true,
-                false => parts[class].push(value),
+            if !value.is_nan() {
+                parts[class].push(value);
             }
         }
         let all = match parts.iter().any(Vec::is_empty) {
@@ -70,7 +66,7 @@ impl MissingModel {
         };
         let known = parts.into_iter().filter_map(|part| Known::new(part, nominal).map(Arc::new).or(all.clone()));
         let both = (0..n_classes * n_classes).map(|_| OnceLock::new()).collect();
-        Some(MissingModel::Expected(Distribution { known: known.collect(), both, missed }))
+        Some(MissingModel::Expected(Distribution { known: known.collect(), both }))
     }
 
     /// Difference between `value` and a missing value of `class`.

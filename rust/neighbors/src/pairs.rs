@@ -5,7 +5,7 @@ use pulp::Simd;
 use super::layout::{LANES, Layout};
 use super::panels::Panel;
 use super::row_parts::Parts;
-use super::vectors::{bits, line, word};
+use super::vectors::line;
 
 /// Partial sums of a pair; many short sums make small rounding errors.
 const SUMS: usize = 64;
@@ -22,12 +22,6 @@ impl<'a> Row<'_, 'a> {
     fn values(self, stride: usize) -> &'a [f32] {
         &self.panel.byte_codes.rows[self.lane * stride..(self.lane + 1) * stride]
     }
-
-    /// The expected difference from a missing value of `class`, for feature number `with_missing` of the features with
-    /// missing values.
-    fn expected(self, layout: &Layout, with_missing: usize, class: usize) -> f64 {
-        layout.slot(with_missing, class).map_or(0.0, |slot| f64::from(self.panel.expected[slot * LANES + self.lane]))
-    }
 }
 
 /// Distances in f32 of a row from each of `others`; with the error of the kernel's distances at most.
@@ -39,7 +33,7 @@ pub(super) fn distances<S: Simd, const N: usize>(
     one: Row<'_, '_>,
     others: [Row<'_, '_>; N],
 ) -> [f32; N] {
-    let Parts { nominal, with_missing: [with_missing, nominal_missing], stride } = parts;
+    let Parts { nominal, with_missing, expected, stride } = parts;
     let (a, all) = (one.values(stride), others.map(|other| other.values(stride)));
     let numeric = all.map(|b| &b[..nominal]);
     let common = match S::F32_LANES {
@@ -52,65 +46,48 @@ pub(super) fn distances<S: Simd, const N: usize>(
         let (other, b) = (others[n], all[n]);
         let mut common = common[n];
         if !layout.halves.is_empty() {
-            common += common_nominal(&layout.halves, &a[nominal..with_missing], &b[nominal..with_missing]);
+            common += 0.5 * equal(simd, &a[nominal..with_missing], &b[nominal..with_missing]);
+            // Padding is equal, too.
+            common -= 0.5 * (with_missing - nominal - layout.halves.len()) as f32;
         }
         distances[n] = (one.panel.sums[one.lane] + other.panel.sums[other.lane]) - 2.0 * common;
-        if !layout.with_missing.is_empty() {
-            let pair = MissingFeature { simd, layout, one, other };
-            let numeric = pair.sum::<false>(0, &a[with_missing..nominal_missing], &b[with_missing..nominal_missing]);
-            let nominal = pair.sum::<true>(layout.n_substitutes(), &a[nominal_missing..], &b[nominal_missing..]);
-            distances[n] = (f64::from(distances[n]) + numeric + nominal) as f32;
+        if expected > with_missing {
+            let values = [a, b].map(|row| &row[with_missing..expected]);
+            let lines = [&a[parts.line(layout.line(other.panel.class))], &b[parts.line(layout.line(one.panel.class))]];
+            distances[n] += differences(simd, values, lines);
         }
     }
     distances
 }
 
-/// The features with missing values, of a pair.
-struct MissingFeature<'p, 'a, S> {
-    simd: S,
-    layout: &'p Layout,
-    one: Row<'p, 'a>,
-    other: Row<'p, 'a>,
+/// All bits but the sign.
+const MAGNITUDE: f32 = f32::from_bits(u32::MAX >> 1);
+
+/// The sum of the differences of two rows in features with missing values, given their expected differences from missing
+/// values of the other one's class.
+#[inline(always)]
+fn differences<S: Simd>(simd: S, [a, b]: [&[f32]; 2], [of_a, of_b]: [&[f32]; 2]) -> f32 {
+    let [a, b, of_a, of_b] = [a, b, of_a, of_b].map(|values| S::as_simd_f32s(values).0);
+    let (magnitude, one) = (simd.splat_f32s(MAGNITUDE), simd.splat_f32s(1.0));
+    let mut sum = simd.splat_f32s(0.0);
+    for (((a, b), of_a), of_b) in a.iter().zip(b).zip(of_a).zip(of_b) {
+        // The numbers of categories are whole; `abs_f32s` is not inlined.
+        let apart = simd.min_f32s(simd.and_f32s(magnitude, simd.sub_f32s(*a, *b)), one);
+        let known = simd.select_f32s(simd.equal_f32s(*b, *b), apart, *of_a);
+        sum = simd.add_f32s(sum, simd.select_f32s(simd.equal_f32s(*a, *a), known, *of_b));
+    }
+    simd.reduce_sum_f32s(sum)
 }
 
-impl<S: Simd> MissingFeature<'_, '_, S> {
-    /// The sum of differences over a part of the features, from number `first` on.
-    #[inline(always)]
-    fn sum<const NOMINAL: bool>(&self, first: usize, a: &[f32], b: &[f32]) -> f64 {
-        let MissingFeature { simd, layout, one, other } = *self;
-        let (zero, unit) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
-        let mut sum = 0.0;
-        let vectors = S::as_simd_f32s(a).0.iter().zip(S::as_simd_f32s(b).0);
-        for (number, (&a, &b)) in (first..).step_by(S::F32_LANES).zip(vectors) {
-            let difference = match NOMINAL {
-                true => simd.select_f32s(simd.equal_f32s(a, b), zero, unit),
-                false => simd.abs_f32s(simd.sub_f32s(a, b)),
-            };
-            let known = simd.and_m32s(simd.equal_f32s(a, a), simd.equal_f32s(b, b));
-            sum += f64::from(simd.reduce_sum_f32s(simd.select_f32s(known, difference, zero)));
-            let of_one = word(simd, simd.equal_f32s(a, a));
-            let missing = !word(simd, known) & (u32::MAX >> (u32::BITS as usize - S::F32_LANES));
-            for lane in bits(missing.into()) {
-                // Expected difference from the missing value of the other row.
-                sum += match of_one >> lane & 1 {
-                    0 => other.expected(layout, number + lane as usize, one.panel.class),
-                    _ => one.expected(layout, number + lane as usize, other.panel.class),
-                };
-            }
-        }
-        sum
+/// Number of equal values.
+#[inline(always)]
+fn equal<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
+    let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
+    let mut sum = zero;
+    for (a, b) in S::as_simd_f32s(a).0.iter().zip(S::as_simd_f32s(b).0) {
+        sum = simd.add_f32s(sum, simd.select_f32s(simd.equal_f32s(*a, *b), one, zero));
     }
-}
-
-/// The sum of half the weights of features with equal values.
-fn common_nominal(halves: &[f32], a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0; SUMS];
-    for ((a, b), halves) in a.chunks(SUMS).zip(b.chunks(SUMS)).zip(halves.chunks(SUMS)) {
-        for (((sum, a), b), half) in sums.iter_mut().zip(a).zip(b).zip(halves) {
-            *sum += if a == b { *half } else { 0.0 };
-        }
-    }
-    sums.iter().sum()
+    simd.reduce_sum_f32s(sum)
 }
 
 /// Sums of the minima of the values of `a` and each of `others`: [`SUMS`] values at a time in `V` vectors, the rest

@@ -14,16 +14,14 @@ use rayon::prelude::*;
 
 use super::byte_codes::{ByteCodes, ByteCodesPanel};
 use super::layout::{LANES, Layout, NO_ROW, cut, transpose};
+pub use super::row_parts::Cells;
+use super::row_parts::Transposed;
 
 /// Rows, in panels.
 #[derive(Debug)]
 pub struct Panels {
-    /// Panel after panel: n_whole x LANES; made on first use where byte codes hold the rows.
-    values: OnceLock<Vec<f32>>,
-    /// Panel after panel: n_with_missing x LANES; NaN where missing.
-    with_missing: Vec<f32>,
-    /// Panel after panel: n_slots x LANES
-    expected: Vec<f32>,
+    /// Made on first use where byte codes hold the rows.
+    transposed: OnceLock<Transposed>,
     /// Panel after panel: LANES; A of each row, infinite for padding.
     sums: Vec<f32>,
     byte_codes: ByteCodes,
@@ -36,12 +34,8 @@ pub struct Panels {
 /// One panel.
 #[derive(Debug, Clone, Copy)]
 pub struct Panel<'a> {
-    /// Values of the features without missing values.
+    /// Values by feature.
     pub values: Values<'a>,
-    /// n_with_missing x LANES; values of the features with missing values, NaN where missing.
-    pub with_missing: &'a [f32],
-    /// n_slots x LANES; expected differences.
-    pub expected: &'a [f32],
     /// A of each row, infinite for padding.
     pub sums: &'a [f32; LANES],
     /// Byte codes of the values.
@@ -52,36 +46,44 @@ pub struct Panel<'a> {
     pub class: usize,
 }
 
-/// The values of a panel in features without missing values.
+/// The values of a panel.
 #[derive(Debug, Clone, Copy)]
 pub struct Values<'a> {
-    all: &'a OnceLock<Vec<f32>>,
+    all: &'a OnceLock<Transposed>,
     byte_codes: &'a ByteCodes,
     layout: &'a Layout,
     number: usize,
 }
 
+/// The values of a panel, feature by feature.
+#[derive(Debug, Clone, Copy)]
+pub struct ByFeature<'a> {
+    /// n_whole x LANES; features without missing values.
+    pub values: &'a [f32],
+    /// n_with_missing x LANES; features with missing values, NaN where missing.
+    pub with_missing: &'a [f32],
+    /// n_expected x LANES
+    pub expected: &'a [f32],
+}
+
 impl<'a> Values<'a> {
-    /// n_whole x LANES
-    pub fn get(self) -> &'a [f32] {
-        cut(self.all.get_or_init(|| self.byte_codes.transposed(self.layout)), self.number, self.layout.whole.len())
+    /// The values by feature.
+    pub fn get(self) -> ByFeature<'a> {
+        let Values { layout, number, .. } = self;
+        let all = self.all.get_or_init(|| self.byte_codes.transposed(layout));
+        ByFeature {
+            values: cut(&all.values, number, layout.whole.len()),
+            with_missing: cut(&all.with_missing, number, layout.with_missing.len()),
+            expected: cut(&all.expected, number, layout.n_expected()),
+        }
     }
 }
 
-/// The memory of a row of a panel, to be written. Features with missing values are written to the row's lane of each
-/// line.
-#[derive(Debug)]
-pub struct Cells<'a> {
-    /// Position of the row in its panel.
-    pub lane: usize,
-    /// n_whole
-    pub values: &'a mut [f32],
-    /// n_with_missing x LANES
-    pub with_missing: &'a mut [f32],
-    /// n_slots x LANES
-    pub expected: &'a mut [f32],
-    /// n_substitutes
-    pub substitutes: &'a mut [f32],
+/// `values` in `n` equal parts, which may be empty.
+fn chunks(values: &mut [f32], n: usize) -> impl IndexedParallelIterator<Item = &mut [f32]> {
+    let mut parts: Vec<&mut [f32]> = values.chunks_mut((values.len() / n.max(1)).max(1)).collect();
+    parts.resize_with(n, Default::default);
+    parts.into_par_iter()
 }
 
 impl Panels {
@@ -101,40 +103,45 @@ impl Panels {
         }
         let n = numbers.len();
         let mut byte_codes = ByteCodes::new(layout, n);
-        let n_whole = layout.whole.len();
+        let widths = [layout.whole.len(), layout.with_missing.len(), layout.n_expected()];
         let is_transposed = !byte_codes.has_rows();
-        let transposed_width = if is_transposed { n_whole } else { 0 };
-        let mut values = vec![0.0; n * transposed_width];
-        let mut with_missing = vec![0.0; n * layout.with_missing.len()];
-        let mut expected = vec![0.0; n * layout.n_slots];
+        let mut lines = widths.map(|width| vec![0.0; if is_transposed { n * width } else { 0 }]);
         let mut sums = vec![f32::INFINITY; n];
-        // Chunks of width 0 are not allowed.
-        let width = |n: usize| (n * LANES).max(1);
-        let pad = |part: &mut Vec<f32>| part.resize(part.len().max(n / LANES), 0.0);
-        [&mut values, &mut with_missing, &mut expected].into_iter().for_each(pad);
-        let stride = (n_whole + layout.n_substitutes()).max(1);
-        values
-            .par_chunks_mut(width(transposed_width))
-            .zip(with_missing.par_chunks_mut(width(layout.with_missing.len())))
-            .zip(expected.par_chunks_mut(width(layout.n_slots)))
+        let stride = (widths.iter().sum::<usize>() + layout.n_substitutes()).max(1);
+        let [values, with_missing, expected] = &mut lines;
+        let panels = (chunks(values, n / LANES).zip(chunks(with_missing, n / LANES)).zip(chunks(expected, n / LANES)))
             .zip(sums.par_chunks_mut(LANES))
             .zip(byte_codes.panels_mut(layout, n / LANES))
-            .zip(numbers.par_chunks(LANES))
-            .for_each_init(
-                || vec![0.0; LANES * stride],
-                |rows, (((((values, with_missing), expected), sums), mut byte_codes), numbers)| {
-                    let numbers = &numbers[..numbers.iter().take_while(|number| **number != NO_ROW).count()];
-                    for ((lane, &number), row) in numbers.iter().enumerate().zip(rows.chunks_exact_mut(stride)) {
-                        let (values, substitutes) = row.split_at_mut(n_whole);
-                        sums[lane] = fill(number, &mut Cells { lane, values, with_missing, expected, substitutes });
-                    }
+            .zip(numbers.par_chunks(LANES));
+        panels.for_each_init(
+            || vec![0.0; LANES * stride],
+            |rows, (((((values, with_missing), expected), sums), mut byte_codes), numbers)| {
+                let numbers = &numbers[..numbers.iter().take_while(|number| **number != NO_ROW).count()];
+                for ((lane, &number), row) in numbers.iter().enumerate().zip(rows.chunks_exact_mut(stride)) {
+                    let (values, row) = row.split_at_mut(widths[0]);
+                    let (with_missing, row) = row.split_at_mut(widths[1]);
+                    let (expected, substitutes) = row.split_at_mut(widths[2]);
+                    let substitutes = &mut substitutes[..layout.n_substitutes()];
+                    let mut cells = Cells { values, with_missing, expected, substitutes };
+                    sums[lane] = fill(number, &mut cells);
+                    byte_codes.fill(layout, lane, &cells);
+                }
+                if is_transposed {
                     let rows = &rows[..numbers.len() * stride];
-                    transpose(rows, stride, &mut values[..transposed_width * LANES]);
-                    byte_codes.fill(layout, rows, stride, with_missing);
-                },
-            );
-        let values = if is_transposed { OnceLock::from(values) } else { OnceLock::new() };
-        Panels { values, with_missing, expected, sums, byte_codes, numbers, classes }
+                    let mut start = 0;
+                    for (lines, width) in [values, with_missing, expected].into_iter().zip(widths) {
+                        if width > 0 {
+                            transpose(&rows[start..], stride, lines);
+                        }
+                        start += width;
+                    }
+                }
+            },
+        );
+        let [values, with_missing, expected] = lines;
+        let all = Transposed { values, with_missing, expected };
+        let transposed = if is_transposed { OnceLock::from(all) } else { OnceLock::new() };
+        Panels { transposed, sums, byte_codes, numbers, classes }
     }
 
     /// A of every row, infinite for padding.
@@ -155,9 +162,7 @@ impl Panels {
     /// Panel number `number`.
     pub fn panel<'a>(&'a self, layout: &'a Layout, number: usize) -> Panel<'a> {
         Panel {
-            values: Values { all: &self.values, byte_codes: &self.byte_codes, layout, number },
-            with_missing: cut(&self.with_missing, number, layout.with_missing.len()),
-            expected: cut(&self.expected, number, layout.n_slots),
+            values: Values { all: &self.transposed, byte_codes: &self.byte_codes, layout, number },
             sums: cut(&self.sums, number, 1).try_into().expect("LANES of them"),
             byte_codes: self.byte_codes.panel(layout, number),
             numbers: cut(&self.numbers, number, 1).try_into().expect("LANES of them"),

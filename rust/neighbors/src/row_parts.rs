@@ -2,13 +2,39 @@
 
 use super::layout::{LANES, Layout, transpose};
 
+/// The values of a row of a panel, to be written.
+#[derive(Debug)]
+pub struct Cells<'a> {
+    /// n_whole
+    pub values: &'a mut [f32],
+    /// n_with_missing; NaN where missing.
+    pub with_missing: &'a mut [f32],
+    /// n_lines x n_with_missing
+    pub expected: &'a mut [f32],
+    /// n_substitutes
+    pub substitutes: &'a mut [f32],
+}
+
+/// The values of all panels, feature by feature.
+#[derive(Debug)]
+pub(super) struct Transposed {
+    /// Panel after panel: n_whole x LANES
+    pub(super) values: Vec<f32>,
+    /// Panel after panel: n_with_missing x LANES; NaN where missing.
+    pub(super) with_missing: Vec<f32>,
+    /// Panel after panel: n_expected x LANES
+    pub(super) expected: Vec<f32>,
+}
+
 /// Offsets of the parts of a row. Each part is padded with zeros to a multiple of [`LANES`]; zeros add nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts {
     /// Start of the nominal values; numeric ones are first.
     pub(super) nominal: usize,
-    /// Start of the numeric features with missing values, and of the nominal ones.
-    pub(super) with_missing: [usize; 2],
+    /// Start of the features with missing values.
+    pub(super) with_missing: usize,
+    /// Start of the lines of expected differences, each as long as the features with missing values.
+    pub(super) expected: usize,
     /// Values from one row to the next.
     pub(super) stride: usize,
 }
@@ -17,39 +43,44 @@ impl Parts {
     pub(super) fn new(layout: &Layout) -> Self {
         let after = |start: usize, n: usize| start + n.next_multiple_of(LANES);
         let nominal = after(0, layout.n_numeric);
-        let numeric_missing = after(nominal, layout.halves.len());
-        let nominal_missing = after(numeric_missing, layout.n_substitutes());
-        let stride = after(nominal_missing, layout.with_missing.len() - layout.n_substitutes());
-        Parts { nominal, with_missing: [numeric_missing, nominal_missing], stride }
+        let with_missing = after(nominal, layout.halves.len());
+        let expected = after(with_missing, layout.with_missing.len());
+        let stride = expected + layout.n_lines * (expected - with_missing);
+        Parts { nominal, with_missing, expected, stride }
     }
 
-    /// Writes a row: `whole`, the values of features without missing values, and the others.
-    pub(super) fn write(
-        self,
-        layout: &Layout,
-        whole: &[f32],
-        with_missing: impl Iterator<Item = f32>,
-        row: &mut [f32],
-    ) {
-        let (numeric, nominal) = whole.split_at(layout.n_numeric);
+    /// Where the line of expected differences number `line` is.
+    #[inline(always)]
+    pub(super) fn line(self, line: usize) -> std::ops::Range<usize> {
+        let length = self.expected - self.with_missing;
+        self.expected + line * length..self.expected + (line + 1) * length
+    }
+
+    /// Writes a row.
+    pub(super) fn write(self, layout: &Layout, cells: &Cells<'_>, row: &mut [f32]) {
+        let (numeric, nominal) = cells.values.split_at(layout.n_numeric);
         row[..numeric.len()].copy_from_slice(numeric);
-        row[self.nominal..self.nominal + nominal.len()].copy_from_slice(nominal);
-        let n_numeric = layout.n_substitutes();
-        for (number, value) in with_missing.enumerate() {
-            let place = match number.checked_sub(n_numeric) {
-                None => self.with_missing[0] + number,
-                Some(nominal) => self.with_missing[1] + nominal,
-            };
-            row[place] = value;
+        row[self.nominal..][..nominal.len()].copy_from_slice(nominal);
+        row[self.with_missing..][..cells.with_missing.len()].copy_from_slice(cells.with_missing);
+        for (line, values) in cells.expected.chunks(layout.with_missing.len().max(1)).enumerate() {
+            row[self.line(line)][..values.len()].copy_from_slice(values);
         }
     }
 
-    /// Transposes the rows of a panel, as far as features have no missing values, into its lines.
-    pub(super) fn transpose(self, layout: &Layout, rows: &[f32], panel: &mut [f32]) {
-        let (numeric, nominal) = panel.split_at_mut(layout.n_numeric * LANES);
-        transpose(rows, self.stride, numeric);
-        if !nominal.is_empty() {
-            transpose(&rows[self.nominal..], self.stride, nominal);
+    /// Transposes the rows of a panel into its lines of values, of features with missing values, and of expected
+    /// differences.
+    pub(super) fn transpose(self, layout: &Layout, rows: &[f32], [values, with_missing, expected]: [&mut [f32]; 3]) {
+        let (numeric, nominal) = values.split_at_mut(layout.n_numeric * LANES);
+        let copy = |start: usize, lines: &mut [f32]| {
+            if !lines.is_empty() {
+                transpose(&rows[start..], self.stride, lines);
+            }
+        };
+        copy(0, numeric);
+        copy(self.nominal, nominal);
+        copy(self.with_missing, with_missing);
+        for (line, expected) in expected.chunks_mut((layout.with_missing.len() * LANES).max(1)).enumerate() {
+            copy(self.line(line).start, expected);
         }
     }
 }

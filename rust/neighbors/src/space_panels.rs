@@ -6,7 +6,7 @@
 use super::missing::MissingModel;
 use super::rows::Rows;
 use super::space::{Example, Shape, Space};
-use crate::layout::{Error, LANES, Layout, MissingFeature, NO_SLOT, ROUNDING, additions};
+use crate::layout::{Error, Layout, MissingFeature, ROUNDING, additions};
 use crate::panels::{Cells, Panels};
 
 /// Partial sums of a row's A, which need not wait for each other.
@@ -20,7 +20,13 @@ pub fn layout_of(space: &Space) -> Layout {
         for feature in features {
             match &space.missing_models[feature] {
                 None => layout.whole.push(feature as u32),
-                Some(model) => add_missing_feature(&mut layout, feature, wanted, model),
+                Some(model) => {
+                    let nominal = wanted == Shape::Nominal;
+                    layout.with_missing.push(MissingFeature { feature: feature as u32, nominal });
+                    // The differences of informative missing values are the same for all classes.
+                    let n_lines = if matches!(model, MissingModel::Informative) { 1 } else { space.n_classes };
+                    layout.n_lines = layout.n_lines.max(n_lines);
+                }
             }
         }
         if wanted == Shape::Numeric {
@@ -29,23 +35,6 @@ pub fn layout_of(space: &Space) -> Layout {
     }
     layout.halves = vec![0.5; layout.whole.len() - layout.n_numeric];
     layout
-}
-
-fn add_missing_feature(layout: &mut Layout, feature: usize, shape: Shape, model: &MissingModel) {
-    layout.with_missing.push(MissingFeature { feature: feature as u32, nominal: shape == Shape::Nominal });
-    match model {
-        MissingModel::Expected(distribution) => {
-            for missed in &distribution.missed {
-                layout.slots.push(if *missed { layout.n_slots as u32 } else { NO_SLOT });
-                layout.n_slots += usize::from(*missed);
-            }
-        }
-        // The differences are the same for all classes.
-        MissingModel::Informative => {
-            layout.slots.extend((0..layout.n_classes).map(|_| layout.n_slots as u32));
-            layout.n_slots += 1;
-        }
-    }
 }
 
 /// The error of distances from a row whose A is `sum`.
@@ -71,23 +60,19 @@ fn fill(layout: &Layout, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
     (layout.halves.len() as f64 / 2.0 + sums.iter().sum::<f64>()) as f32
 }
 
+/// Writes the values of a row in features with missing values, and its expected differences from these.
 fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) {
+    let n_missing = layout.with_missing.len();
     for (number, with_missing) in layout.with_missing.iter().enumerate() {
         let feature = with_missing.feature as usize;
-        let (value, model) = (
-            example.values[feature],
-            space.missing_models[feature].as_ref().expect("a feature with missing values has a model"),
-        );
-        cells.with_missing[number * LANES + cells.lane] = value as f32;
-        if let Some(substitute) = cells.substitutes.get_mut(number) {
-            *substitute = if value.is_nan() { model.substitute(example.class) } else { value } as f32;
+        let value = example.values[feature];
+        cells.with_missing[number] = value as f32;
+        for line in 0..layout.n_lines {
+            cells.expected[line * n_missing + number] = space.expected(feature, example, line) as f32;
         }
-        let n_classes = if matches!(model, MissingModel::Informative) { 1 } else { layout.n_classes };
-        for class in 0..n_classes {
-            if let Some(slot) = layout.slot(number, class) {
-                let difference = if value.is_nan() { model.two(example.class, class) } else { model.one(value, class) };
-                cells.expected[slot * LANES + cells.lane] = difference as f32;
-            }
+        if let Some(substitute) = cells.substitutes.get_mut(number) {
+            let missing = || space.missing_models[feature].as_ref().map(|model| model.substitute(example.class));
+            *substitute = if value.is_nan() { missing().unwrap_or(0.0) } else { value } as f32;
         }
     }
 }
@@ -97,7 +82,7 @@ pub fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
     let mut members = vec![Vec::new(); space.n_classes];
     rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
     Panels::new(layout, members, |number, cells| {
-        let example = Example { values: rows.row(number), class: space.class(number) };
+        let example = space.example(number, rows.row(number));
         fill_missing(layout, space, example, cells);
         fill(layout, example, cells)
     })

@@ -81,7 +81,9 @@ impl<'a> Prepared<'a> {
         let ranked: Vec<usize> =
             (0..width).filter(|&feature| matches!(reader.scales[feature], Scale::Ranked { .. })).collect();
         let read = |batch: &RecordBatch| labels.add(&reader.intake, batch);
-        let held_bytes = n * (VALUE_BYTES * width + 4 * with_missing.len() * classes);
+        // Expected differences in panels, and those that are added up.
+        let expected_bytes = 4 * with_missing.len() * classes + Space::expected_bytes(with_missing.len(), classes);
+        let held_bytes = n * (VALUE_BYTES * width + expected_bytes);
         let ranking_bytes = if ranked.is_empty() { 0 } else { n * (size_of::<f64>() * width + COLUMN_BYTES) };
         // The usual value of a rank is not known.
         let is_sparse = !(has_ranks && params.scaling == Scaling::Rank) && usual.is_worthwhile(all_rows, limits.rows);
@@ -120,6 +122,10 @@ impl<'a> Prepared<'a> {
             shapes[feature] = Shape::Unknown;
         }
         let space = Space::new(shapes, missing_models, classes, n_classes).with_groups(groups);
+        let space = match &table {
+            Table::Held(rows) if params.missing == Missing::Expected => space.with_expected(rows.values()),
+            _ => space,
+        };
         Ok(Prepared {
             limits,
             problem,

@@ -131,7 +131,7 @@ impl Targets {
     fn example(&self, row: u32) -> Example<'_> {
         let TargetValues::Columns { values, .. } = &self.values else { unreachable!("label sets are no columns") };
         let n_targets = self.shares.len();
-        Example { values: &values[row as usize * n_targets..][..n_targets], class: 0 }
+        Example { values: &values[row as usize * n_targets..][..n_targets], class: 0, expected: &[] }
     }
 
     /// The weight of the labels that exactly one of two rows has, and of those that both have.

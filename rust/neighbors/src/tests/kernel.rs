@@ -3,7 +3,7 @@
 use super::{archs, informative, small};
 use crate::kernel::Measure;
 use crate::layout::{LANES, NO_ROW};
-use crate::space::{Example, Shape};
+use crate::space::Shape;
 use crate::space_panels::{error_of, panels_of};
 
 #[test]
@@ -33,7 +33,7 @@ fn panels_give_the_distances_of_the_space_within_their_error() {
                     for (lane, &y) in other.numbers.iter().enumerate() {
                         assert_eq!(block[line][lane].is_finite(), y != NO_ROW);
                         if y != NO_ROW {
-                            let example = |row| Example { values: rows.row(row), class: space.class(row) };
+                            let example = |row| space.example(row, rows.row(row));
                             let mut exact = Vec::new();
                             space.distances(example(x), &[example(y)], &mut exact);
                             let error = error_of(&layout, f64::from(one.sums[line]));

@@ -1,5 +1,6 @@
 //! Neighbor search on small cases by hand and beside naive twins.
 
+mod fixed;
 mod kernel;
 mod search;
 mod sparse;

@@ -7,7 +7,7 @@ use crate::layout::LANES;
 use crate::layout::Layout;
 use crate::nearest::{NearestParams, NeighborLists, Search};
 use crate::rows::Rows;
-use crate::space::{Example, Shape, Space};
+use crate::space::{Shape, Space};
 use crate::table::Table;
 use ferrank_data::groups::Groups;
 use ferrank_data::values::{Keep, Values};
@@ -15,7 +15,7 @@ use ferrank_runtime::monitor::Monitor;
 
 /// The k nearest of each class, by distance to 12 decimals and then by row.
 fn naive(rows: &Rows, space: &Space, k: usize) -> NeighborLists {
-    let example = |row: u32| Example { values: rows.row(row), class: space.class(row) };
+    let example = |row: u32| space.example(row, rows.row(row));
     let near = |query: u32, class: usize| {
         let mut found: Vec<(u64, u32)> = Vec::new();
         for &row in rows.numbers.iter().filter(|&&row| !space.excludes(query, row) && space.class(row) == class) {
@@ -167,6 +167,59 @@ fn byte_codes_leave_no_neighbor_out() {
         row.iter_mut().for_each(|value| *value *= 1e-3);
     }
     assert_found(&rows, &space, &layout, 5, "sampled badly");
+}
+
+#[test]
+fn nor_do_they_leave_one_out_by_categories() {
+    for (n_rows, width, missing, n_classes, seed) in
+        [(300, 40, 0.0, 1, 1), (250, 33, 0.0, 3, 2), (200, 70, 0.1, 2, 3), (300, 20, 0.02, 1, 4)]
+    {
+        let shapes = vec![Shape::Nominal; width];
+        let (mut rows, space, _) = small(n_rows, &shapes, missing, n_classes, seed);
+        // Two to nine categories: with more than four some have the same bytes.
+        for (n, value) in rows.values_mut().iter_mut().enumerate() {
+            let n_categories = 2 + (n % width % 8) as u64;
+            *value += 3.0 * (ferrank_runtime::random::mix([seed, 5, n as u64]) % 3) as f64;
+            *value %= n_categories as f64;
+        }
+        let (space, layout) = space_of(&rows, &shapes, space.classes, n_classes);
+        let what = format!("{n_rows} x {width} categories, {missing} missing, {n_classes} classes");
+        [1, 5, 40].into_iter().for_each(|k| assert_found(&rows, &space, &layout, k, &what));
+        if missing > 0.0 {
+            let (space, layout) = informative(&rows, space);
+            assert_found(&rows, &space, &layout, 5, &format!("{what}, informative"));
+        }
+    }
+}
+
+#[test]
+fn differences_computed_beforehand_have_the_same_bits() {
+    let kinds = [Shape::Numeric, Shape::Nominal, Shape::Constant, Shape::Numeric, Shape::Unknown];
+    let shapes: Vec<Shape> = (0..17).map(|i| kinds[i % kinds.len()]).collect();
+    for missing in [0.0, 0.1, 0.7] {
+        let (mut rows, _, _) = small(60, &shapes, missing, 3, 1);
+        for row in rows.values_mut().chunks_exact_mut(17) {
+            (0..17).filter(|&i| shapes[i] == Shape::Unknown).for_each(|i| row[i] = f64::NAN);
+        }
+        let classes: Vec<u16> = (0..60).map(|row| row % 3).collect();
+        let (space, layout) = space_of(&rows, &shapes, classes.clone(), 3);
+        let computed = space_of(&rows, &shapes, classes, 3).0.with_expected(rows.values());
+        for (a, b) in (0..60).flat_map(|a| (0..60).map(move |b| (a, b))) {
+            let of = |space: &Space| {
+                let [a, b] = [a, b].map(|row| space.example(row, rows.row(row)));
+                let mut all = vec![0.0; 17];
+                space.differences(Arch::new(), a, b, &mut all);
+                all.into_iter().map(f64::to_bits).collect::<Vec<u64>>()
+            };
+            let apart = (0..17).map(|i| {
+                let [a, b] = [a, b].map(|row| (rows.row(row)[i], space.class(row)));
+                space.apart(i, a, b).to_bits()
+            });
+            assert_eq!(of(&space), apart.collect::<Vec<u64>>());
+            assert_eq!(of(&space), of(&computed));
+        }
+        assert_found(&rows, &computed, &layout, 4, "computed beforehand");
+    }
 }
 
 #[test]

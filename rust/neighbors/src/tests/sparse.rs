@@ -1,7 +1,7 @@
 //! Sparse rows beside dense ones.
 
 use super::small;
-use crate::space::{Example, Shape, rounded};
+use crate::space::{Shape, rounded};
 use crate::sparse::{Index, SparseRows, Usual};
 use ferrank_runtime::monitor::Monitor;
 
@@ -35,7 +35,7 @@ fn distances_from_the_nearest_are_rounded() {
     sparse.append(&rows);
     let (some, others): (Vec<u32>, Vec<u32>) = (0..60).partition(|row| row % 3 == 0);
     let found = Index::new(&sparse, &space).distances(&some, &others, &Monitor::default()).unwrap();
-    let example = |row: u32| Example { values: rows.row(row), class: 0 };
+    let example = |row: u32| space.example(row, rows.row(row));
     for (&row, found) in some.iter().zip(found) {
         let mut sums = Vec::new();
         space.distances(example(row), &others.iter().map(|&other| example(other)).collect::<Vec<_>>(), &mut sums);

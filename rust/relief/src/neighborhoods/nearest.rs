@@ -157,9 +157,12 @@ impl Pairs<'_> {
         let Prepared { space, table, monitor, n_rows, .. } = self.data;
         let arch = Arch::new();
         monitor.enter(Phase::Summing, *n_rows as u64);
-        // Plain blocks that are added together share the rows in the cache; others check for a stop after each.
-        let shares_rows = space.is_plain() && !matches!(table, Table::Sparse(_));
-        let together = if shares_rows { blocks.len().div_ceil(rayon::current_num_threads()).max(1) } else { 1 };
+        // Blocks that are added together share the rows in the cache; sparse ones check for a stop after each.
+        let together = if !matches!(table, Table::Sparse(_)) {
+            blocks.len().div_ceil(rayon::current_num_threads()).max(1)
+        } else {
+            1
+        };
         let open = |blocks: &[Queries<'_>]| -> Vec<sums::Block> {
             blocks.iter().map(|(_, queries)| self.block(queries)).collect()
         };

@@ -23,9 +23,13 @@
 //! row that has far hits or far misses alone; numeric features beside nominal ones differ by 1 beyond a standard deviation;
 //! and missing values are left out.
 //!
+//! Where no value is missing, distances in [fixed point](ferrank_neighbors::fixed) tell which rows count if all are farther
+//! from the thresholds than both can be off. Else the distances of the query are measured in f64, as for all queries with
+//! missing values, so that the same rows count.
+//!
 //! Standard errors take the thresholds as given.
 //!
-//! Memory: as [`AllPairs`], and for each thread the distances of four queries.
+//! Memory: as [`AllPairs`], and for each thread the distances of 16 queries.
 
 use pulp::Arch;
 use rayon::prelude::*;
@@ -37,6 +41,8 @@ use crate::plan::{Kind, Plan};
 use crate::prepared::Prepared;
 use crate::sums::{Block, ListSums};
 use ferrank_neighbors::all_pairs::{AllPairs, TOGETHER};
+use ferrank_neighbors::fixed::FixedRows;
+use ferrank_neighbors::layout::LANES;
 use ferrank_neighbors::sink::DECIMALS;
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::Checkpoint;
@@ -117,13 +123,21 @@ impl Thresholds {
 
 /// What a thread reuses from query to query.
 struct Buffers {
+    selected: Selected,
+    weights: Vec<f64>,
+    sums: ListSums,
+}
+
+/// Distances of some queries, and the rows that count for one of them.
+#[derive(Default)]
+struct Selected {
     distances: Vec<[f64; TOGETHER]>,
+    /// Distances in fixed point.
+    fixed: Vec<f64>,
     keys: Vec<u64>,
     excluded: Vec<usize>,
     /// Positions of near rows, and of far ones.
     lists: [Vec<u32>; 2],
-    weights: Vec<f64>,
-    sums: ListSums,
 }
 
 impl Neighborhood for Radius {
@@ -145,7 +159,16 @@ impl Neighborhood for Radius {
         let pairs = AllPairs::new(&data.table, space, order)?;
         let mut positions = vec![0; *n_rows];
         (0..).zip(&pairs.numbers).for_each(|(position, &row)| positions[row as usize] = position);
-        let run = Run { data, plan, pairs: &pairs, positions: &positions, rule: self.rule };
+        let selector = Selector { rule: self.rule, n_rows: *n_rows, n_features: space.shapes.len() };
+        let of_row = |&row: &u32| (space.class(row), plan.group(row));
+        let mut end = 0;
+        let segments = pairs.numbers.chunk_by(|a, b| of_row(a) == of_row(b)).map(|rows| {
+            let ((class, group), n_rows) = (of_row(&rows[0]), rows.len());
+            end += n_rows as u32;
+            Segment { end, n_rows, class, group }
+        });
+        let segments: Vec<Segment> = segments.collect();
+        let run = Run { data, plan, pairs: &pairs, positions: &positions, segments: &segments, selector };
         let mean = match self.rule {
             NeighborhoodRule::Surf | NeighborhoodRule::SurfStar => Some(Thresholds::around_mean(run.all_pairs()?)),
             _ => None,
@@ -155,7 +178,7 @@ impl Neighborhood for Radius {
             || run.buffers(),
             |buffers, &(key, queries)| {
                 let mut block = plan.block_of_width(queries, pairs.width);
-                for queries in queries.chunks(TOGETHER) {
+                for queries in queries.chunks(if run.fixed().is_some() { LANES } else { TOGETHER }) {
                     monitor.check()?;
                     run.add(queries, mean.as_ref(), &mut block, buffers);
                     monitor.advance(queries.len() as u64);
@@ -186,7 +209,7 @@ impl Radius {
         let pairs = AllPairs::bytes(&data.space, n);
         let units = plan.outline.n_vectors() / plan.outline.schemes.len();
         let sums = (plan.outline.n_groups() + 2) * units * 8 * (data.space.shapes.len() + 16);
-        let thread = n * (8 * (TOGETHER + 1) + 2 * 4 + 8 * units) + sums;
+        let thread = n * (8 * (LANES + TOGETHER + 1) + 2 * 4 + 8 * units) + sums;
         let need = pairs.saturating_add(held).saturating_add(rayon::current_num_threads() * thread);
         check(
             need <= data.limits.all,
@@ -207,9 +230,32 @@ fn key(sum: f64, n_features: usize) -> u64 {
     (sum / n_features as f64 * DECIMALS + WHOLE).to_bits() - WHOLE.to_bits()
 }
 
-/// Sets `list` to the positions whose keys are `wanted`, ascending, without those `excluded`.
+/// Mean and standard deviation of `distances`, less those at the positions `excluded`.
+fn mean_and_deviation(distances: &[f64], excluded: &[usize]) -> (f64, f64) {
+    const SUMS: usize = 8;
+    // Differences from one of the distances have no large part in common that rounding errors would depend on.
+    let pivot = distances[distances.len() / 2];
+    let (mut sums, mut squares) = ([0.0; SUMS], [0.0; SUMS]);
+    for distances in distances.chunks(SUMS) {
+        for ((sum, square), distance) in sums.iter_mut().zip(&mut squares).zip(distances) {
+            let apart = distance - pivot;
+            *sum += apart;
+            *square += apart * apart;
+        }
+    }
+    let (mut sum, mut square) = (sums.iter().sum::<f64>(), squares.iter().sum::<f64>());
+    for &row in excluded {
+        let apart = distances[row] - pivot;
+        sum -= apart;
+        square -= apart * apart;
+    }
+    let n = (distances.len() - excluded.len()).max(1) as f64;
+    (pivot + sum / n, (square / n - (sum / n).powi(2)).max(0.0).sqrt())
+}
+
+/// Sets `list` to the positions whose distances are `wanted`, ascending, without those `excluded`.
 #[inline(always)]
-fn select(keys: &[u64], excluded: &[usize], list: &mut Vec<u32>, wanted: impl Fn(u64) -> bool) {
+fn select<T: Copy>(keys: &[T], excluded: &[usize], list: &mut Vec<u32>, wanted: impl Fn(T) -> bool) {
     // Without branches: which keys are wanted cannot be predicted.
     list.resize(keys.len() + 1, 0);
     let mut n = 0;
@@ -225,6 +271,66 @@ fn select(keys: &[u64], excluded: &[usize], list: &mut Vec<u32>, wanted: impl Fn
     }
 }
 
+/// Tells which rows count.
+#[derive(Clone, Copy)]
+struct Selector {
+    rule: NeighborhoodRule,
+    n_rows: usize,
+    n_features: usize,
+}
+
+impl Selector {
+    /// Selects the rows that count for query number `number` of those measured.
+    fn select(&self, number: usize, mean: Option<&Thresholds>, buffers: &mut Selected) {
+        let Selected { distances, keys, excluded, lists: [near, far], .. } = buffers;
+        keys.clear();
+        keys.extend(distances.iter().map(|distances| key(distances[number], self.n_features)));
+        let own = || Thresholds::beyond_half_deviation(Moments::new(keys, excluded));
+        let thresholds = mean.cloned().unwrap_or_else(own);
+        select(keys, excluded, near, |key| key < thresholds.near);
+        if self.rule.counts_far() {
+            select(keys, excluded, far, |key| key >= thresholds.far);
+        }
+    }
+
+    /// Selects the rows that count for a query by distances in fixed point. Returns false if some of these are in doubt.
+    fn select_in_fixed_point(
+        &self,
+        fixed: &FixedRows,
+        (query, number): (usize, usize),
+        mean: Option<&Thresholds>,
+        buffers: &mut Selected,
+    ) -> bool {
+        /// Rounding errors of distances in f64, of means and deviations, and of distances to 12 decimals, for a feature.
+        const ROUNDING: f64 = 1e-9;
+        let Selected { fixed: all, excluded, lists: [near, far], .. } = buffers;
+        let n_features = self.n_features as f64;
+        let distances = &all[number * fixed.stride()..][..self.n_rows];
+        let (thresholds, times) = match mean {
+            // Halfway to the key below.
+            Some(mean) => ([mean.near, mean.far].map(|key| (key as f64 - 0.5) / DECIMALS * n_features), 1.0),
+            // If distances are off by at most e, the mean is, too, and half of the deviation by e / 2.
+            None => {
+                let (mean, deviation) = mean_and_deviation(distances, excluded);
+                ([mean - deviation / 2.0, mean + deviation / 2.0], 2.5)
+            }
+        };
+        let doubt = times * fixed.error(query) + ROUNDING * n_features;
+        let is_sure = |threshold: f64| {
+            let (low, high) = (threshold - doubt, threshold + doubt);
+            distances.iter().map(|&distance| u32::from(distance >= low) & u32::from(distance <= high)).sum::<u32>() == 0
+        };
+        if !is_sure(thresholds[0]) || (self.rule.counts_far() && !is_sure(thresholds[1])) {
+            return false;
+        }
+        select(distances, excluded, near, |distance| distance < thresholds[0]);
+        if self.rule.counts_far() {
+            select(distances, excluded, far, |distance| distance > thresholds[1]);
+        }
+        true
+    }
+}
+
 /// What the queries of a run have in common.
 struct Run<'a> {
     data: &'a Prepared<'a>,
@@ -232,7 +338,19 @@ struct Run<'a> {
     pairs: &'a AllPairs,
     /// n_rows; the position of each row.
     positions: &'a [u32],
-    rule: NeighborhoodRule,
+    /// By position.
+    segments: &'a [Segment],
+    selector: Selector,
+}
+
+/// Rows that stand together, of one class and group.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    /// The position after the last one.
+    end: u32,
+    n_rows: usize,
+    class: usize,
+    group: usize,
 }
 
 impl Run<'_> {
@@ -240,20 +358,10 @@ impl Run<'_> {
         let outline = &self.plan.outline;
         let n_units = outline.n_vectors() / outline.schemes.len();
         Buffers {
-            distances: Vec::new(),
-            keys: Vec::new(),
-            excluded: Vec::new(),
-            lists: Default::default(),
+            selected: Selected::default(),
             weights: Vec::new(),
             sums: ListSums::new(outline.n_groups().max(1), n_units, self.pairs.width),
         }
-    }
-
-    /// Sets `keys` to the distances of query number `number` of those measured, in units of 10⁻¹².
-    fn keys(&self, distances: &[[f64; TOGETHER]], number: usize, keys: &mut Vec<u64>) {
-        let n_features = self.data.space.shapes.len();
-        keys.clear();
-        keys.extend(distances.iter().map(|distances| key(distances[number], n_features)));
     }
 
     /// The moments of the distances of all pairs.
@@ -284,72 +392,117 @@ impl Run<'_> {
         moments.try_reduce(Moments::default, |a, b| Ok(a.join(b)))
     }
 
-    /// Adds the lists of at most [`TOGETHER`] queries to `block`.
+    /// The rows in fixed point, where no distance is needed but to tell which rows count.
+    fn fixed(&self) -> Option<&FixedRows> {
+        self.pairs.fixed.as_ref().filter(|_| self.plan.influence.is_none())
+    }
+
+    /// Adds the lists of some queries to `block`: at most [`LANES`] where rows are in fixed point, else [`TOGETHER`].
     fn add(&self, queries: &[u32], mean: Option<&Thresholds>, block: &mut Block, buffers: &mut Buffers) {
-        let Run { pairs, positions, .. } = self;
+        let Run { pairs, positions, selector, .. } = self;
         let (n, arch) = (pairs.len(), Arch::new());
         let positions: Vec<usize> = queries.iter().map(|&query| positions[query as usize] as usize).collect();
-        pairs.distances(arch, &positions, 0..n, &mut buffers.distances);
+        let Buffers { selected, .. } = &mut *buffers;
+        match self.fixed() {
+            Some(fixed) => fixed.distances(arch, &positions, &mut selected.fixed),
+            None => pairs.distances(arch, &positions, 0..n, &mut selected.distances),
+        }
         for (number, &query) in positions.iter().enumerate() {
-            let Buffers { distances, keys, excluded, lists: [near, far], .. } = buffers;
-            self.keys(distances, number, keys);
-            pairs.excluded(query, excluded);
-            let own = || Thresholds::beyond_half_deviation(Moments::new(keys, excluded));
-            let thresholds = mean.cloned().unwrap_or_else(own);
-            select(keys, excluded, near, |key| key < thresholds.near);
-            if self.rule.counts_far() {
-                select(keys, excluded, far, |key| key >= thresholds.far);
+            let Buffers { selected, .. } = &mut *buffers;
+            pairs.excluded(query, &mut selected.excluded);
+            // Where distances in fixed point decide, no pair needs its distance in f64.
+            let number = match self.fixed() {
+                Some(fixed) if selector.select_in_fixed_point(fixed, (query, number), mean, selected) => None,
+                Some(_) => {
+                    pairs.distances(arch, &[query], 0..n, &mut selected.distances);
+                    Some(0)
+                }
+                None => Some(number),
+            };
+            if let Some(number) = number {
+                selector.select(number, mean, selected);
             }
             for (scheme, kind) in self.plan.outline.schemes.iter().enumerate() {
-                let rows = std::mem::take(&mut buffers.lists[usize::from(*kind == Scheme::Far)]);
+                let place = usize::from(*kind == Scheme::Far);
+                let rows = std::mem::take(&mut buffers.selected.lists[place]);
                 if rows.is_empty() && matches!(self.plan.kind, Kind::Distances(..)) {
                     block.skip_query(scheme);
                 }
-                let class = |row: &u32| self.data.space.class(pairs.numbers[*row as usize]);
-                for rows in rows.chunk_by(|a, b| class(a) == class(b)) {
-                    self.add_list((query, number), rows, scheme, block, buffers);
-                }
-                buffers.lists[usize::from(*kind == Scheme::Far)] = rows;
+                self.add_rows((query, number), &rows, scheme, block, buffers);
+                buffers.selected.lists[place] = rows;
             }
         }
     }
 
-    /// Adds the rows of a class that count for a query; `number` is its place among the measured ones.
-    fn add_list(
+    /// Adds the rows that count for a query, a list for each class; `number` is the place of the query among those
+    /// measured in f64, if it is.
+    fn add_rows(
         &self,
-        (query, number): (usize, usize),
-        rows: &[u32],
+        query: (usize, Option<usize>),
+        mut rows: &[u32],
         scheme: usize,
         block: &mut Block,
-        Buffers { distances, weights, sums, .. }: &mut Buffers,
+        buffers: &mut Buffers,
+    ) {
+        for of_class in self.segments.chunk_by(|a, b| a.class == b.class) {
+            let before = rows.len();
+            for segment in of_class {
+                let most = rows.len().min(segment.n_rows);
+                let (of_segment, rest) = rows.split_at(rows[..most].partition_point(|&row| row < segment.end));
+                if !of_segment.is_empty() {
+                    self.add_segment(query, of_segment, segment, buffers);
+                }
+                rows = rest;
+            }
+            if rows.len() < before {
+                block.add_list(scheme, &mut buffers.sums);
+            }
+        }
+    }
+
+    /// Adds rows of a segment to the sums of a list.
+    fn add_segment(
+        &self,
+        (query, number): (usize, Option<usize>),
+        rows: &[u32],
+        segment: &Segment,
+        Buffers { selected: Selected { distances, .. }, weights, sums }: &mut Buffers,
     ) {
         let Run { data, plan, pairs, .. } = self;
         let (space, n_features) = (&data.space, data.space.shapes.len() as f64);
         let n_units = plan.outline.n_vectors() / plan.outline.schemes.len();
         let query_row = pairs.numbers[query];
-        let group = |row: &u32| plan.group(pairs.numbers[*row as usize]);
-        for rows in rows.chunk_by(|a, b| group(a) == group(b)) {
-            weights.clear();
-            weights.resize(rows.len() * n_units, 0.0);
-            let mut missed = 0.0;
+        let classes = [segment.class, space.class(query_row)];
+        weights.clear();
+        weights.resize(rows.len() * n_units, 0.0);
+        let mut missed = 0.0;
+        if plan.influence.is_none() && matches!(plan.kind, Kind::Classes { .. }) {
+            // The same weight for all.
+            let mut unit = [0.0];
+            plan.influenced_units((query_row, query_row), classes, 0.0, &mut unit);
+            weights.fill(unit[0]);
+        } else {
             for (&row, weights) in rows.iter().zip(weights.chunks_exact_mut(n_units)) {
                 let other = pairs.numbers[row as usize];
-                let classes = [space.class(other), space.class(query_row)];
-                let distance = distances[row as usize][number] / n_features;
+                let distance = number.map_or(0.0, |number| distances[row as usize][number] / n_features);
                 missed += 1.0 - plan.influenced_units((query_row, other), classes, distance, weights);
             }
-            let sums = sums.group(group(&rows[0]));
-            sums.add_weights(rows.len(), weights, missed);
-            pairs.add_differences(Arch::new(), query, rows, weights, &mut sums.vectors);
         }
-        block.add_list(scheme, sums);
+        let sums = sums.group(segment.group);
+        sums.add_weights(rows.len(), weights, missed);
+        pairs.add_differences(Arch::new(), query, rows, weights, &mut sums.vectors);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Moments, Thresholds, key, select};
+    use pulp::Arch;
+
+    use super::{AllPairs, Moments, NeighborhoodRule, Selected, Selector, Thresholds, key, select};
+    use ferrank_neighbors::rows::Rows;
     use ferrank_neighbors::sink::{DECIMALS, distance_key};
+    use ferrank_neighbors::space::{Shape, Space};
+    use ferrank_neighbors::table::Table;
 
     fn moments(keys: &[u64]) -> Moments {
         Moments::new(keys, &[])
@@ -370,6 +523,58 @@ mod tests {
         let mut list = Vec::new();
         select(&keys, &[1, 2], &mut list, |key| key < 4);
         assert_eq!(list, [3, 4]);
+    }
+
+    /// The shares of queries for which fixed point decides; the rows are those that count by distances in f64.
+    fn decided(shapes: &[Shape], rule: NeighborhoodRule, value: impl Fn(usize, f64) -> f64) -> f64 {
+        const N: usize = 90;
+        let width = shapes.len();
+        let uniform = |n: usize| (ferrank_runtime::random::mix([n as u64]) >> 11) as f64 / (1u64 << 53) as f64;
+        let mut rows = Rows::with_capacity(N, width);
+        let values = rows.add(0..N as u32).iter_mut().enumerate();
+        values.for_each(|(at, cell)| *cell = value(at, uniform(at)));
+        let space = Space::new(shapes.to_vec(), shapes.iter().map(|_| None).collect(), Vec::new(), 1);
+        let pairs = AllPairs::new(&Table::Held(rows), &space, (0..N as u32).rev().collect()).unwrap();
+        let fixed = pairs.fixed.as_ref().unwrap();
+        let selector = Selector { rule, n_rows: N, n_features: width };
+        let [mut exact, mut found] = [Selected::default(), Selected::default()];
+        let mut n_decided = 0;
+        for query in 0..N {
+            pairs.excluded(query, &mut exact.excluded);
+            pairs.excluded(query, &mut found.excluded);
+            pairs.distances(Arch::new(), &[query], 0..N, &mut exact.distances);
+            selector.select(0, None, &mut exact);
+            let mean = match rule {
+                NeighborhoodRule::SurfStar => Some(Thresholds::around_mean(Moments::new(&exact.keys, &exact.excluded))),
+                _ => None,
+            };
+            selector.select(0, mean.as_ref(), &mut exact);
+            fixed.distances(Arch::new(), &[query], &mut found.fixed);
+            if selector.select_in_fixed_point(fixed, (query, 0), mean.as_ref(), &mut found) {
+                assert_eq!(found.lists, exact.lists, "{query}");
+                n_decided += 1;
+            }
+        }
+        f64::from(n_decided) / N as f64
+    }
+
+    #[test]
+    fn fixed_point_selects_the_same_rows_or_does_not_decide() {
+        for rule in [NeighborhoodRule::Multisurf, NeighborhoodRule::MultisurfStar, NeighborhoodRule::SurfStar] {
+            let numbers = [Shape::Numeric; 9];
+            let categories = [Shape::Nominal; 9];
+            let both = [Shape::Numeric, Shape::Nominal, Shape::Constant];
+            assert!(decided(&numbers, rule, |_, value| value) > 0.95);
+            assert!(decided(&numbers, rule, |_, value| value * 1e-3) > 0.95);
+            assert!(decided(&categories, rule, |_, value| (value * 4.0).floor()) > 0.5);
+            decided(&both, rule, |at, value| [value, (value * 3.0).floor(), 0.0][at % 3]);
+            // Many ties, duplicates, values that vanish in fixed point, and rows that are all equally far away.
+            decided(&numbers, rule, |_, value| (value * 3.0).round() / 3.0);
+            decided(&numbers, rule, |at, value| if at / 9 % 2 == 0 { 0.25 } else { value });
+            decided(&numbers, rule, |_, value| value * 1e-9);
+            decided(&numbers, rule, |at, _| f64::from(at / 9 == at % 9));
+            decided(&numbers, rule, |_, _| 0.5);
+        }
     }
 
     #[test]

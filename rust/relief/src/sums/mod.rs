@@ -6,8 +6,8 @@
 //! Standard errors need more: how the sums change with the rows of each group. In the slot of the group that the queries
 //! of the block are in stand the sums themselves, in those of other groups what the neighbors in the group change.
 
+mod kernel;
 mod lists;
-mod plain;
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use pulp::Arch;
 
 use super::outline::Outline;
 use ferrank_neighbors::context::DistanceContext;
-use ferrank_neighbors::space::{AddTimes, Space};
+use ferrank_neighbors::space::Space;
 use ferrank_neighbors::sparse::SparseRows;
 use ferrank_ranking::{Contribution, Vector};
+use kernel::{Parts, Position, Term};
 pub(crate) use lists::ListSums;
-use plain::{Parts, Position, Term};
 
 /// The sums of a block of queries.
 #[derive(Debug, Clone, Default)]
@@ -240,11 +240,7 @@ impl Block {
         for block in &mut *blocks {
             let pairs = block.next(context.rows.span().1);
             block.substitute(arch, context, pairs.clone());
-            if context.space.is_plain() {
-                block.add_plain(context, pairs, &mut parts);
-            } else {
-                block.add_differences(arch, context, pairs);
-            }
+            block.add_to(&mut parts, context, pairs);
         }
         parts.add(arch, context);
         for block in blocks.iter_mut().filter(|block| block.done == block.pairs.len()) {
@@ -294,7 +290,7 @@ impl Block {
     }
 
     /// Hands `pairs` and the sums that they are added to on to `parts`.
-    fn add_plain<'a>(&'a mut self, context: DistanceContext<'_>, pairs: Range<usize>, parts: &mut Parts<'a>) {
+    fn add_to<'a>(&'a mut self, parts: &mut Parts<'a>, context: DistanceContext<'_>, pairs: Range<usize>) {
         let (n_vectors, n_units, n_schemes) = (self.n_vectors, 1 + self.n_metrics, self.sums.queries.len());
         let n_features = self.differences.len();
         let position = |pair: &Pair| (context.queries.position(pair.query), context.rows.position(pair.row));
@@ -322,27 +318,6 @@ impl Block {
             let positions: Vec<Position<'_>> = terms.map(|(&(query, row), weights)| (query, row, weights)).collect();
             if !positions.is_empty() {
                 parts.push(&positions, sums, n_features);
-            }
-        }
-    }
-
-    fn add_differences(&mut self, arch: Arch, context: DistanceContext<'_>, pairs: Range<usize>) {
-        let (n_features, n_vectors) = (self.differences.len(), self.n_vectors);
-        for place in pairs {
-            let pair = self.pairs[place];
-            let changes = self.changes_of(pair.number);
-            let [query, row] = context.pair(pair.query, pair.row);
-            context.space.differences(arch, query, row, &mut self.differences);
-            let Block { weights, sums, groups, differences, .. } = self;
-            let add = |vector: &mut [f64], weight| {
-                if weight != 0.0 {
-                    arch.dispatch(AddTimes { sums: vector, weight, by: differences });
-                }
-            };
-            let weights = &weights[pair.number as usize * n_vectors..][..n_vectors];
-            sums.vectors.chunks_exact_mut(n_features).zip(weights).for_each(|(vector, &weight)| add(vector, weight));
-            for (vector, weight) in changed(&self.units, &self.changes[changes], pair, n_vectors, self.n_metrics) {
-                add(&mut groups.vectors[vector * n_features..][..n_features], weight);
             }
         }
     }

@@ -1,0 +1,273 @@
+//! The kernel that adds weighted differences of rows.
+
+use pulp::{Arch, Simd, WithSimd, bytemuck};
+
+use ferrank_neighbors::context::DistanceContext;
+use ferrank_neighbors::space::{Example, difference};
+
+/// Positions of a query and its neighbor, and the weight of their differences in each vector.
+pub(super) type Position<'a> = (u32, u32, &'a [f64]);
+
+/// Pairs and the vectors they are added to, grouped by the number of vectors that are summed together.
+#[derive(Default)]
+pub(super) struct Parts<'a> {
+    one: Vec<Part<'a, 1>>,
+    two: Vec<Part<'a, 2>>,
+    four: Vec<Part<'a, 4>>,
+    eight: Vec<Part<'a, 8>>,
+}
+
+/// The pairs to add to `N` vectors of a block, in order.
+struct Part<'a, const N: usize> {
+    terms: Vec<Term<N>>,
+    /// N x n_features
+    sums: &'a mut [f64],
+}
+
+/// A pair to add to `N` vectors: positions of query and row, and a weight for each vector.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Term<const N: usize> {
+    query: u32,
+    row: u32,
+    weights: [f64; N],
+}
+
+impl<'a, const N: usize> Part<'a, N> {
+    /// Selects the weights of the vectors from number `first` on, whose sums are `sums`.
+    fn new(positions: &[Position<'_>], first: usize, sums: &'a mut [f64]) -> Self {
+        let terms = positions.iter().map(|&(query, row, weights)| {
+            let weights = *weights[first..].first_chunk().expect("a weight for each vector");
+            Term { query, row, weights }
+        });
+        Part { terms: terms.filter(|term| term.weights != [0.0; N]).collect(), sums }
+    }
+}
+
+impl<'a> Parts<'a> {
+    /// Adds the pairs at `positions` to each vector of `sums`, which are `n_features` long.
+    pub(super) fn push(&mut self, positions: &[Position<'_>], sums: &'a mut [f64], n_features: usize) {
+        let (mut first, n_vectors) = (0, sums.len() / n_features);
+        let mut rest = sums;
+        while first < n_vectors {
+            let n = [8, 4, 2].into_iter().find(|&n| first + n <= n_vectors).unwrap_or(1);
+            let (sums, after) = rest.split_at_mut(n * n_features);
+            match n {
+                8 => self.eight.push(Part::new(positions, first, sums)),
+                4 => self.four.push(Part::new(positions, first, sums)),
+                2 => self.two.push(Part::new(positions, first, sums)),
+                _ => self.one.push(Part::new(positions, first, sums)),
+            }
+            (first, rest) = (first + n, after);
+        }
+    }
+
+    /// Adds all pairs.
+    pub(super) fn add(self, arch: Arch, context: DistanceContext<'_>) {
+        let Parts { one, two, four, eight } = self;
+        arch.dispatch(Add { context, parts: one });
+        arch.dispatch(Add { context, parts: two });
+        arch.dispatch(Add { context, parts: four });
+        arch.dispatch(Add { context, parts: eight });
+    }
+}
+
+/// Adds weighted differences, without fused operations: machines that have none would round differently.
+///
+/// The outer loop is over slices of a few features, the inner one over all pairs. The sums of a slice stay in registers,
+/// and that slice of the rows, which many pairs share, in the cache.
+struct Add<'a, 'b, const N: usize> {
+    context: DistanceContext<'a>,
+    parts: Vec<Part<'b, N>>,
+}
+
+impl<const N: usize> WithSimd for Add<'_, '_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        // Half of the registers: AVX-512 has 32, others 16.
+        let most = if S::F64_LANES == 8 { 16 } else { 8 };
+        let width = self.context.rows.width;
+        let mut start = 0;
+        if 16 * N <= most {
+            start = self.slices::<S, 16>(simd, start);
+        }
+        if 8 * N <= most {
+            start = self.slices::<S, 8>(simd, start);
+        }
+        if 4 * N <= most {
+            start = self.slices::<S, 4>(simd, start);
+        }
+        if 2 * N <= most {
+            start = self.slices::<S, 2>(simd, start);
+        }
+        start = self.slices::<S, 1>(simd, start);
+        match width.checked_sub(S::F64_LANES) {
+            _ if start == width => {}
+            // The last vector, of which only the features from `start` on are kept.
+            Some(last) => self.slice::<S, 1>(simd, last, start - last),
+            None => self.features(start),
+        }
+    }
+}
+
+impl<const N: usize> Add<'_, '_, N> {
+    /// Adds slices of `V` vectors of features from `start` on; returns where less than a slice is left.
+    #[inline(always)]
+    fn slices<S: Simd, const V: usize>(&mut self, simd: S, mut start: usize) -> usize {
+        let wide = V * S::F64_LANES;
+        while start + wide <= self.context.rows.width {
+            self.slice::<S, V>(simd, start, 0);
+            start += wide;
+        }
+        start
+    }
+
+    /// Adds a slice of `V` vectors of features from `start` on, without its first `skipped` features.
+    #[inline(always)]
+    fn slice<S: Simd, const V: usize>(&mut self, simd: S, start: usize, skipped: usize) {
+        let DistanceContext { space, queries, rows } = self.context;
+        let (width, wide, is_complete) = (rows.width, V * S::F64_LANES, space.is_complete());
+        let (query_values, row_values) = (queries.values(), rows.values());
+        for Part { terms, sums } in &mut self.parts {
+            let mut slices = [[simd.splat_f64s(0.0); V]; N];
+            for n in 0..N {
+                slices[n].copy_from_slice(S::as_simd_f64s(&sums[n * width + start..][..wide]).0);
+            }
+            for term in terms {
+                let query = &S::as_simd_f64s(&query_values[term.query as usize * width + start..][..wide]).0[..V];
+                let row = &S::as_simd_f64s(&row_values[term.row as usize * width + start..][..wide]).0[..V];
+                let mut differences = [simd.splat_f64s(0.0); V];
+                for v in 0..V {
+                    differences[v] = difference(simd, query[v], row[v]);
+                }
+                if !is_complete {
+                    let mut sum = differences[0];
+                    for other in &differences[1..] {
+                        sum = simd.add_f64s(sum, *other);
+                    }
+                    if simd.reduce_sum_f64s(sum).is_nan() {
+                        differences = replaced::<S, V>(self.context, [term.query, term.row], start, differences);
+                    }
+                }
+                for (slice, weight) in slices.iter_mut().zip(term.weights) {
+                    let weight = simd.splat_f64s(weight);
+                    for v in 0..V {
+                        slice[v] = simd.add_f64s(slice[v], simd.mul_f64s(weight, differences[v]));
+                    }
+                }
+            }
+            for (n, slice) in slices.iter().enumerate() {
+                let found: &[f64] = bytemuck::cast_slice(slice);
+                sums[n * width + start..][..wide][skipped..].copy_from_slice(&found[skipped..]);
+            }
+        }
+    }
+
+    /// Adds the features from `start` on, one by one.
+    fn features(&mut self, start: usize) {
+        let width = self.context.rows.width;
+        for Part { terms, sums } in &mut self.parts {
+            for term in terms {
+                let [query, row] = examples(self.context, [term.query, term.row]);
+                for feature in start..width {
+                    let difference = self.context.space.difference(feature, query, row);
+                    for n in 0..N {
+                        sums[n * width + feature] += term.weights[n] * difference;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The query and the row at two positions.
+fn examples(context: DistanceContext<'_>, [query, row]: [u32; 2]) -> [Example<'_>; 2] {
+    let DistanceContext { queries, rows, .. } = context;
+    context.pair(queries.numbers[query as usize], rows.numbers[row as usize])
+}
+
+/// The differences of two rows in features from number `first` on, with those of missing values.
+#[inline(never)]
+fn replaced<S: Simd, const V: usize>(
+    context: DistanceContext<'_>,
+    positions: [u32; 2],
+    first: usize,
+    mut differences: [S::f64s; V],
+) -> [S::f64s; V] {
+    let [query, row] = examples(context, positions);
+    context.space.replace_missing((query, row), first, bytemuck::cast_slice_mut(&mut differences));
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrank_neighbors::missing::MissingModel;
+    use ferrank_neighbors::rows::Rows;
+    use ferrank_neighbors::space::{Shape, Space};
+
+    fn uniform(n: u64) -> f64 {
+        (ferrank_runtime::random::mix([n]) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Rows of numbers and categories, with and without missing values.
+    fn data(n: usize, width: usize, missing: f64) -> (Rows, Space) {
+        let shapes: Vec<Shape> = (0..width).map(|i| [Shape::Numeric, Shape::Nominal][i % 3 / 2]).collect();
+        let value = |at: usize| match shapes[at % width] {
+            _ if at >= width && uniform(at as u64 + 9_000_000) < missing => f64::NAN,
+            Shape::Nominal => (uniform(at as u64) * 4.0).floor(),
+            _ => uniform(at as u64),
+        };
+        let values: Vec<f64> = (0..n * width).map(value).collect();
+        let mut rows = Rows::with_capacity(n, width);
+        rows.add(0..n as u32).copy_from_slice(&values);
+        let classes: Vec<u16> = (0..n as u16).map(|row| row % 2).collect();
+        let model = |i: usize| {
+            let column: Vec<f64> = values.iter().skip(i).step_by(width).copied().collect();
+            let is_missing = column.iter().any(|value| value.is_nan());
+            is_missing.then(|| MissingModel::new(&column, shapes[i] == Shape::Nominal, &classes, 2)).flatten()
+        };
+        let models = (0..width).map(model).collect();
+        (rows, Space::new(shapes, models, classes, 2))
+    }
+
+    #[test]
+    fn sums_have_the_bits_of_single_additions_on_all_vectors() {
+        let mut archs = vec![Arch::new(), Arch::Scalar];
+        #[cfg(target_arch = "x86_64")]
+        archs.extend(pulp::x86::V3::try_new().map(Arch::V3));
+        for (width, missing) in (1..=20).chain([100, 131]).flat_map(|width| [(width, 0.0), (width, 0.2)]) {
+            let (rows, space) = data(12, width, missing);
+            for n_vectors in [1, 3, 15] {
+                let weights: Vec<f64> = (0..12 * n_vectors).map(|n| uniform(n as u64 + 77) - 0.5).collect();
+                let pairs: Vec<Position<'_>> = (0..12u32)
+                    .zip(weights.chunks_exact(n_vectors))
+                    .map(|(row, weights)| (row * 5 % 12, row, weights))
+                    .collect();
+                let mut expected = vec![0.0; n_vectors * width];
+                for &(query, row, weights) in &pairs {
+                    for feature in 0..width {
+                        let [a, b] = [query, row].map(|row| (rows.row(row)[feature], space.class(row)));
+                        let apart = space.apart(feature, a, b);
+                        for (sums, weight) in expected.chunks_exact_mut(width).zip(weights) {
+                            sums[feature] += weight * apart;
+                        }
+                    }
+                }
+                for &arch in &archs {
+                    let mut sums = vec![0.0; n_vectors * width];
+                    let mut parts = Parts::default();
+                    parts.push(&pairs, &mut sums, width);
+                    parts.add(arch, DistanceContext { space: &space, queries: &rows, rows: &rows });
+                    let bits = |sums: &[f64]| sums.iter().map(|sum| sum.to_bits()).collect::<Vec<u64>>();
+                    assert_eq!(
+                        bits(&sums),
+                        bits(&expected),
+                        "{width} features, {missing} missing, {n_vectors} vectors"
+                    );
+                }
+            }
+        }
+    }
+}
