@@ -171,10 +171,17 @@ class Cell:
             return
         own.set_params(n_estimators=max(n_trees))
         told, profile = own._settings(), own._profile(source, roles)
+        means: tuple[int, int | None, Any] = own._resources()
         grown, first = None, 0
         for count in sorted(n_trees):
             run = _core.accumulate(
-                source, roles, told, *own._resources(), (first, count), profile, is_profiled=True
+                source,
+                roles,
+                told,
+                *means,
+                keys=(first, count),
+                profile=profile,
+                is_profiled=True,
             )
             more, first = finish(run), count
             grown = more if grown is None else grown.union([more])

@@ -725,7 +725,8 @@ class Published:
             return [_written(path, f"{self.path}: there is no such file; nothing to compare with.\n")]
         published = pd.read_csv(self.path, dtype=str, keep_default_na=False)
         rows = []
-        for count in self.n_trees or [None]:
+        counts: Sequence[int | None] = self.n_trees or [None]
+        for count in counts:
             for measure, theirs in self.measures.items():
                 table = results.table(measure, n_trees=count, judge=self.judge)
                 for data, dataset in self.data.items():
