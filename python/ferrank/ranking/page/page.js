@@ -181,7 +181,11 @@ function line(at) {
   return made;
 }
 
-function render(everything = false) {
+// Whatever makes the page draw anew while it is printed must leave the printed rows.
+let printing = false;
+
+function render() {
+  const everything = printing;
   const hadFocus = body.contains(document.activeElement), place = table.scrollTop;
   const n = everything ? Math.min(state.rows.length, PRINTED) : state.rows.length;
   const first = everything ? 0 : Math.max(0, Math.floor(place / ROW) - MARGIN);
@@ -366,7 +370,7 @@ table.addEventListener("scroll", () => {
   requestAnimationFrame(() => { pending = false; render(); });
 });
 addEventListener("resize", () => { render(); drawScatter(); });
-addEventListener("beforeprint", () => render(true));
-addEventListener("afterprint", () => render());
+addEventListener("beforeprint", () => { printing = true; render(); });
+addEventListener("afterprint", () => { printing = false; render(); });
 scatter();
 })();
