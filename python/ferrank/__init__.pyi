@@ -35,8 +35,8 @@ from .rankers.rank import grow_tree as grow_tree
 from .rankers.rank import rank as rank
 from .rankers.relief import ReliefRanker as ReliefRanker
 from .rankers.selector import RelevantFeatures as RelevantFeatures
-from .ranking import Clusters as Clusters
 from .rankers.univariate import UnivariateRanker as UnivariateRanker
+from .ranking import Clusters as Clusters
 from .ranking import ModelError as ModelError
 from .ranking import Ranking as Ranking
 from .ranking import Relevance as Relevance
