@@ -36,6 +36,8 @@ class Forest:
     ----------
     core : object
         The forest of the engine.
+    oob : dict, optional
+        What the engine found out of bag.
 
     Attributes
     ----------
