@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.metrics import jaccard_score, roc_auc_score
@@ -16,6 +16,7 @@ VALUES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0]), min_size=2, max_s
 
 
 @given(VALUES, VALUES)
+@settings(deadline=None)
 def test_areas_and_correlations_are_those_of_scipy_and_scikit_learn(a: list[float], b: list[float]) -> None:
     n = min(len(a), len(b))
     truth, values = np.array(a[:n]), np.array(b[:n])
@@ -39,6 +40,7 @@ def test_equal_ranks_are_shared_by_the_mean() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=10), st.data())
+@settings(deadline=None)
 def test_tanimoto_of_sets_is_the_jaccard_index(a: list[bool], data: st.DataObject) -> None:
     b = data.draw(st.lists(st.booleans(), min_size=len(a), max_size=len(a)))
     assert tanimoto(a, b) == pytest.approx(jaccard_score(a, b, zero_division=1.0))

@@ -770,7 +770,8 @@ class Published:
             "| --- | --- | ---: | ---: | ---: | ---: |",
         ]
         for (measure, method), one in found.groupby(["measure", "method"], sort=False):
-            sides = "" if method == UNWEIGHTED else f"{int(one['same side'].sum())} of {len(one)}"
+            is_beside = method != UNWEIGHTED and one["unweighted"].notna().any()
+            sides = f"{int(one['same side'].sum())} of {len(one)}" if is_beside else ""
             lines.append(
                 f"| {MEASURES[measure].title} | {method} | {len(one)} | {one['difference'].mean():+.4f} | "
                 f"{one['difference'].abs().mean():.4f} | {sides} |"
