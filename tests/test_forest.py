@@ -24,6 +24,7 @@ from ferrank import (
     SettingError,
     grow_tree,
 )
+from ferrank.data.tables import as_matrix
 from ferrank.resources import threads_of
 
 Numbers = tuple[np.ndarray, np.ndarray]
@@ -65,6 +66,28 @@ def test_keeps_frames_and_their_names(numbers: Numbers) -> None:
     assert list(forest.transform(frame).columns) == ["b", "e"]
     polars = small(n_features_to_select=2).set_output(transform="polars").fit(pl.DataFrame(frame), y)
     assert polars.transform(pl.DataFrame(frame)).columns == ["b", "e"]
+
+
+def test_a_frame_that_is_one_array_is_read_as_such(numbers: Numbers) -> None:
+    X, y = numbers
+    X = X.copy()
+    X[3, 1] = np.nan
+    whole = pd.DataFrame(X, columns=list("abcdef"))
+    apart = whole[["a"]].copy()
+    for name in "bcdef":
+        apart[name] = whole[name]
+    read = as_matrix(whole)
+    assert read is not None
+    assert (read[0], np.shares_memory(read[1], whole.to_numpy())) == (list("abcdef"), True)
+    # What would be copied, or is no number, is read column by column.
+    mixed, twice = whole.assign(a=1), whole.set_axis(list("abcdee"), axis=1)
+    for frame in (apart, mixed, twice, whole.set_axis(range(6), axis=1), whole.astype("Float64"), whole[:0]):
+        assert as_matrix(frame) is None
+    expected = small().fit(X, y).feature_importances_
+    for frame in (whole, apart):
+        forest = small().fit(frame, y)
+        np.testing.assert_array_equal(forest.feature_importances_, expected)
+        assert list(forest.feature_names_in_) == list("abcdef")
 
 
 def test_nominal_features_of_a_frame(mixed: pa.Table) -> None:

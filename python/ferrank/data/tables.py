@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
-__all__ = ["as_table", "checked", "checked_batches", "numbers_of", "values_of"]
+__all__ = ["as_matrix", "as_table", "checked", "checked_batches", "numbers_of", "values_of"]
 
 _BUNCH = (
     "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
@@ -80,6 +80,27 @@ def as_table(data: Any) -> Any:
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def as_matrix(data: Any) -> tuple[list[str], np.ndarray[Any, Any]] | None:
+    """Return the names and values of a pandas frame that keeps its columns as one array of numbers.
+
+    Nothing is copied. An Arrow array for each column takes 70 µs: most of a ranking of 200 rows of 20,000
+    features.
+    """
+    if type(data).__module__.partition(".")[0] != "pandas" or not hasattr(data, "columns"):
+        return None
+    dtypes = set(data.dtypes)
+    names = list(data.columns)
+    if len(dtypes) != 1 or not data.columns.is_unique or not all(isinstance(name, str) for name in names):
+        return None
+    dtype = dtypes.pop()
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf" or data.empty:
+        return None
+    # The values of columns that lie apart would be copied.
+    row = data.iloc[:1]
+    is_one = np.may_share_memory(row.to_numpy(), row.iloc[:, -1].to_numpy())
+    return (names, data.to_numpy()) if is_one else None
 
 
 def _column(values: Any) -> Any:

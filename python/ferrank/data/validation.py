@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from ferrank._core import Source
 from ferrank.data.opening import numbered
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.data.tables import as_table, checked
+from ferrank.data.tables import as_matrix, as_table, checked
 from ferrank.data.values import Column, group_column, is_arrow, plain, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
@@ -119,6 +119,9 @@ def _is_frame(X: Any) -> bool:
 
 
 def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], Any]:
+    if (matrix := as_matrix(X)) is not None:
+        validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+        return matrix[0], plain(matrix[1], "X")
     table = pa.table(as_table(X))
     for name in table.column_names:
         if table.schema.get_field_index(name) < 0:
