@@ -13,7 +13,7 @@ import ferrank
 
 ROOT = Path(ferrank.__file__).parent
 LAYERS = ["errors", "logs", "progress", "run", "output", "resources", "data", "datasets", "ranking",
-          "distributed", "rankers", "trees", "evaluate", "model_selection", "cli"]  # fmt: skip
+          "distributed", "rankers", "rebate", "trees", "evaluate", "model_selection", "cli"]  # fmt: skip
 """From the bottom up: each may import those before it."""
 
 

@@ -24,6 +24,8 @@ IN_PYTHON = {
     "task", "hierarchy", "hierarchy_decay", "categorical_features",
     # Early stopping and streams have settings of their own in the engine.
     "until", "stable_top", "confidence", "block_rows", "reservoir_rows", "half_life",
+    # Iterations of Relief over fewer features.
+    "turf_step", "turf_features",
 }  # fmt: skip
 WORDS = {"seed": "random_state"}
 """The engine's word and scikit-learn's."""

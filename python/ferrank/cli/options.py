@@ -64,11 +64,20 @@ def number_or_none(text: str) -> float | None:
     return None if text == "none" else _weight(text)
 
 
+def _priors(text: str) -> str | dict[str, float]:
+    """Parse the name of a rule, or numbers by class."""
+    if "=" not in text:
+        return text
+    parts = [part.rpartition("=") for part in text.split(",")]
+    return {name: _weight(number) for name, _, number in parts}
+
+
 # argparse puts these names into its messages.
 count_or_share.__name__ = "number or share"
 max_features.__name__ = "sqrt, log2, all, number or share"
 positive.__name__ = "whole number above 0"
 _weight.__name__ = "weight"
+_priors.__name__ = "empirical, uniform, or numbers by class"
 number_or_none.__name__ = "number or none"
 
 
@@ -393,11 +402,31 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         help="weight exp(-(r/S)^2) for the neighbor of rank r, or 1 (none, the default); can be repeated",
     )
     setting(
+        "--class-priors",
+        type=_priors,
+        metavar="P",
+        help="weights of the misses of each class: empirical (default), uniform, or such as a=0.2,b=0.8",
+    )
+    setting(
         "--iterations",
         dest="n_iterations",
         type=count_or_share,
         metavar="M",
         help="rows whose neighbors are searched; number or share; default: all",
+    )
+    setting(
+        "--turf",
+        dest="turf_step",
+        type=count_or_share,
+        metavar="N",
+        help="leave the worst features out and rank the others anew, in several iterations (TuRF): number, "
+        "or share of those left, such as 0.5",
+    )
+    setting(
+        "--turf-features",
+        type=count_or_share,
+        metavar="N",
+        help="features in the last iteration of TuRF, number or share; default: 0.1",
     )
     setting(
         "--scaling",

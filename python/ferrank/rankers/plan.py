@@ -3,12 +3,14 @@
 The rankers that users of scikit-learn have are plans too: they add ``fit``, ``transform`` and the like.
 """
 
+import copy
 import functools
 import json
 import numbers
 import os
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +21,7 @@ from ferrank._core import Source
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
 from ferrank.errors import SettingError
 from ferrank.progress import Progress
+from ferrank.rankers.turf import turf
 from ferrank.ranking import Ranking
 from ferrank.ranking.joint import join
 from ferrank.resources import bytes_of, threads_of
@@ -216,6 +219,8 @@ _OF_RUNS: dict[str, Any] = {
 }
 """The parameters of every plan of the engine, beside its settings."""
 _OF_STOPPING = ("until", "stable_top", "confidence")
+_OF_TURF: dict[str, Any] = {"turf_step": None, "turf_features": 0.1}
+"""The parameters of the iterated form of Relief."""
 _OF_ESTIMATORS: dict[str, Any] = {
     "n_features_to_select": None,
     "block_rows": 20_000,
@@ -229,7 +234,7 @@ _OF_ESTIMATORS: dict[str, Any] = {
 def _defaults_of(engine: str) -> dict[str, Any]:
     own = {name: _FOLLOWING.get(name, value) for name, value in _engine_defaults(engine).items()}
     own["random_state"] = own.pop("seed")
-    return {"task": None, **own, **_OF_RUNS, **_OF_ESTIMATORS}
+    return {"task": None, **own, **_OF_RUNS, **_OF_ESTIMATORS, **(_OF_TURF if engine == "relief" else {})}
 
 
 class ForestPlan(EnginePlan):
@@ -285,6 +290,10 @@ class ReliefPlan(EnginePlan):
     """Ranking by neighbors; the parameters are those of :class:`ferrank.ReliefRanker`."""
 
     _engine: ClassVar[str] = "relief"
+    turf_step: int | float | None = None
+    turf_features: int | float
+    target_draws: int
+    class_priors: Any
     scores: Any
     n_neighbors: Any
     sigma: Any
@@ -304,9 +313,85 @@ class ReliefPlan(EnginePlan):
             "n_neighbors": _listed(self.n_neighbors),
             "sigma": _listed(self.sigma),
             "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
+            "class_priors": _priors(self.class_priors),
             "unlabelled": self.unlabelled or used,
             "influence": _INFLUENCE if self.influence is None else self.influence,
         }
+
+    def _check_is_whole(self, what: str) -> None:
+        super()._check_is_whole(what)
+        if self.turf_step is not None:
+            raise SettingError(
+                f"turf_step: leaves features out by the ranking of all rows, which {what} do not have before "
+                "the end; leave one of the two out"
+            )
+
+    def _rank_source(
+        self,
+        source: Source,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        profile: bytes | None = None,
+    ) -> Ranking:
+        if self.turf_step is None:
+            return super()._rank_source(source, roles, progress, resume, profile)
+        once = self._iteration()
+
+        def rank(dropped: list[str], iteration: int) -> Ranking:
+            file = None if resume is None else f"{os.fspath(resume)}.{iteration}"
+            known = None if dropped else profile
+            return once._rank_source(source, _without(roles, dropped), progress, file, known)
+
+        return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf())
+
+    def _rank_partitions(
+        self, partitions: Any, roles: dict[str, Any], progress: Progress | None = None
+    ) -> Ranking:
+        if self.turf_step is None:
+            return super()._rank_partitions(partitions, roles, progress)
+        once = self._iteration()
+
+        def rank(dropped: list[str], iteration: int) -> Ranking:
+            return once._rank_partitions(partitions, _without(roles, dropped), progress)
+
+        return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf())
+
+    def _iteration(self) -> "ReliefPlan":
+        """Return the plan of one iteration of TuRF."""
+        if self.until is not None:
+            self._check_is_whole("until")
+        if self.target_draws:
+            raise SettingError(
+                "turf_step: p-values of target_draws hold for features that were not chosen by the targets; "
+                "leave one of the two out"
+            )
+        once = copy.copy(self)
+        once.turf_step = None
+        return once
+
+    def _settings_of_turf(self) -> dict[str, Any]:
+        own = plain({"turf_step": self.turf_step, "turf_features": self.turf_features})
+        return self._settings() | own
+
+
+def _priors(class_priors: Any) -> Any:
+    """Return the priors as the engine takes them: classes by their names."""
+    if not isinstance(class_priors, Mapping):
+        return class_priors
+    return [[_class_name(name), float(prior)] for name, prior in class_priors.items()]
+
+
+def _class_name(name: Any) -> str:
+    """Return how the engine calls a class."""
+    if isinstance(name, bool | np.bool_):
+        return str(name).lower()
+    is_whole = isinstance(name, float | np.floating) and float(name).is_integer()
+    return str(int(name)) if is_whole else str(name)
+
+
+def _without(roles: dict[str, Any], dropped: list[str]) -> dict[str, Any]:
+    return roles | {"drop": [*roles["drop"], *dropped]}
 
 
 _INFLUENCE = (0.0, 1.0)

@@ -1,7 +1,7 @@
 """Feature ranking by nearest neighbors: the Relief family."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
@@ -52,9 +52,22 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     scores : sequence of {"relief", "myopic"}, default=("relief",)
         ``myopic`` uses all pairs of rows instead of neighbors; it needs a single nominal target and has no
         standard errors. The first score is the main one.
+    class_priors : {"empirical", "uniform"} or dict, default="empirical"
+        Prior probabilities of the classes, by which ReliefF weighs the misses of each class: the shares of
+        the rows, the same for all, or by class, up to a common factor. For a single nominal target.
     n_iterations : int, float or None, default=None
         Number of rows whose neighbors are searched (m in the papers), drawn without replacement; a float is a
         share. None uses all rows, as does a greater number.
+    turf_step : int, float or None, default=None
+        With a number, the worst features are left out and the others ranked anew, in several iterations
+        (TuRF [8]_): a number of features that leave after each iteration, or a share of those that are left.
+        Irrelevant features blur distances, so that relevant ones stand out better among few. With a share of
+        0.5, all iterations together take about twice the time of the first. Standard errors take it for given
+        which features were left. Not with ``target_draws``, ``until``, ``partial_fit`` and in parts.
+    turf_features : int or float, default=0.1
+        Number, or share, of the features in the last iteration of TuRF. The importance of a feature is that
+        of its last iteration; of features that leave together, importances are lowered by the same number
+        where needed to stay below those of the features left.
     scaling : {"range", "rank"}, default="range"
         How numeric features and targets are scaled to [0, 1]. "range" divides differences by the range of the
         feature [1]_; a single outlier then makes all other differences small. "rank" replaces each value by
@@ -181,6 +194,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
        analysis of complex human diseases", EvoBIO, 2013.
     .. [7] R. J. Urbanowicz, R. S. Olson, P. Schmitt, M. Meeker, J. H. Moore, "Benchmarking relief-based
        feature selection methods for bioinformatics data mining", Journal of Biomedical Informatics 85, 2018.
+    .. [8] J. H. Moore, B. C. White, "Tuning ReliefF for genome-wide genetic analysis", EvoBIO, 2007.
 
     Examples
     --------
@@ -202,7 +216,10 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         n_neighbors: int | Sequence[int] = 10,
         sigma: float | Sequence[float | None] | None = None,
         scores: Sequence[str] = ("relief",),
+        class_priors: Literal["empirical", "uniform"] | Mapping[Any, float] = "empirical",
         n_iterations: int | float | None = None,
+        turf_step: int | float | None = None,
+        turf_features: int | float = 0.1,
         scaling: Literal["range", "rank"] = "range",
         missing: Literal["expected", "informative"] = "expected",
         target_distance: str | Sequence[str] | None = None,
@@ -232,7 +249,10 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         self.n_neighbors = n_neighbors
         self.sigma = sigma
         self.scores = scores
+        self.class_priors = class_priors
         self.n_iterations = n_iterations
+        self.turf_step = turf_step
+        self.turf_features = turf_features
         self.scaling = scaling
         self.missing = missing
         self.target_distance = target_distance

@@ -92,6 +92,7 @@ pub use params::*;
 use all_targets::{AllTargets, are_needed};
 use draws::Draws;
 use ferrank_data::intake::{Intake, numbered};
+use ferrank_data::profile::{ColumnProfile, Profile};
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::ChunkSource;
 use ferrank_neighbors::spilled::COLUMN_BYTES;
@@ -196,16 +197,15 @@ fn accumulate_within(
             let rule = neighborhood(params, prepared.n_rows);
             let blocks: Vec<_> = blocks.iter().map(|&key| (key, queries.block(key))).collect();
             let groups = queries.groups(params.seed, prepared.n_rows, outline.n_groups(), n_blocks);
-            let priors = match selection {
-                Some(_) => obstacles::priors(&scan.profile),
-                None => prepared.priors(),
-            };
+            let priors = prepared.priors(params, selection.map(|_| &*scan.profile))?;
             let all = selection.map(|selection| selection.targets(&scan, &problem, params, monitor)).transpose()?;
             let plan = prepared.plan(params, outline, groups, priors, all.flatten())?;
             rule.contribute(&prepared, &plan, &blocks, &checkpoint)?;
         }
         for key in myopic {
-            checkpoint.add(key, vec![Vector::dense(prepared.myopic(monitor)?)])?;
+            let priors = prepared.priors(params, None)?;
+            let importances = myopic::importances(&prepared.table, &prepared.space, &priors, monitor)?;
+            checkpoint.add(key, vec![Vector::dense(importances)])?;
         }
         checkpoint.close()
     })
@@ -256,15 +256,23 @@ fn memory_limits(
 }
 
 impl Prepared<'_> {
-    /// Shares of the rows that are of each class.
-    fn priors(&self) -> Vec<f64> {
-        let mut counts = vec![0u64; self.space.n_classes];
-        self.space.classes.iter().for_each(|&class| counts[usize::from(class)] += 1);
-        counts.into_iter().map(|count| count as f64 / self.n_rows as f64).collect()
-    }
-
-    fn myopic(&self, monitor: &Monitor) -> Result<Vec<f64>> {
-        myopic::importances(&self.table, &self.space, &self.priors(), monitor)
+    /// The priors of the classes; none where the target is not of classes. The shares of classes are those among the
+    /// rows here, or in the `profile` of the data set that they are a selection of.
+    fn priors(&self, params: &ReliefParams, profile: Option<&Profile>) -> Result<Vec<f64>> {
+        let ColumnProfile::Nominal(classes) = &self.target_profiles[0] else { return Ok(Vec::new()) };
+        let shares: Vec<f64> = match profile {
+            Some(profile) => classes.counts.values().map(|&n| n as f64 / profile.counts.kept as f64).collect(),
+            None => {
+                let mut counts = vec![0u64; self.space.n_classes];
+                self.space.classes.iter().for_each(|&class| counts[usize::from(class)] += 1);
+                counts.into_iter().map(|count| count as f64 / self.n_rows as f64).collect()
+            }
+        };
+        if params.class_priors == ClassPriors::Empirical {
+            return Ok(shares);
+        }
+        let classes: Vec<(&str, f64)> = classes.counts.keys().map(String::as_str).zip(shares).collect();
+        params.class_priors.of(&classes)
     }
 
     /// `all` are the targets of all rows of a data set of which these rows are a selection, and the numbers of these

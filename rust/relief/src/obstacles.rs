@@ -36,9 +36,3 @@ pub(crate) fn check_rows(numbers: &[u32], scan: &ScanSummary<'_>, params: &Relie
         && numbers.last().is_none_or(|&last| u64::from(last) < all);
     check(fit, format!("numbers: give one for each of {rows} rows, ascending and below {all}"))
 }
-
-/// The share of the rows that are of each class.
-pub(crate) fn priors(profile: &Profile) -> Vec<f64> {
-    let ColumnProfile::Nominal(classes) = &profile.targets[0] else { return Vec::new() };
-    classes.counts.values().map(|&count| count as f64 / profile.counts.kept as f64).collect()
-}

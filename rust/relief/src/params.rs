@@ -161,6 +161,55 @@ pub enum Missing {
     Informative,
 }
 
+/// Prior probabilities of the classes, by which ReliefF weighs the misses of a class.
+///
+/// ```
+/// use ferrank_relief::ClassPriors;
+///
+/// let shares = [("a", 0.6), ("b", 0.3), ("c", 0.1)];
+/// assert_eq!(ClassPriors::Uniform.of(&shares)?, [1.0 / 3.0; 3]);
+/// let given = [("c", 1.0), ("b", 2.0), ("a", 1.0)].map(|(class, prior)| (class.to_string(), prior));
+/// assert_eq!(ClassPriors::Given(given.into()).of(&shares)?, [0.25, 0.5, 0.25]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", expecting = "'empirical', 'uniform' or a number for each class")]
+pub enum ClassPriors {
+    /// The shares of the classes among the rows.
+    Empirical,
+    /// The same for each class.
+    Uniform,
+    /// By class, up to a common factor.
+    #[serde(untagged)]
+    Given(Vec<(String, f64)>),
+}
+
+impl ClassPriors {
+    /// The priors of classes that have these names and shares of the rows; they sum to 1.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](ferrank_runtime::Error::Setting) for a class without a prior, and a prior of no class.
+    pub fn of(&self, classes: &[(&str, f64)]) -> Result<Vec<f64>> {
+        let given = match self {
+            ClassPriors::Empirical => return Ok(classes.iter().map(|(_, share)| *share).collect()),
+            ClassPriors::Uniform => return Ok(vec![1.0 / classes.len() as f64; classes.len()]),
+            ClassPriors::Given(given) => given,
+        };
+        let names = || classes.iter().map(|(name, _)| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        if let Some((other, _)) = given.iter().find(|(other, _)| classes.iter().all(|(name, _)| name != other)) {
+            return check(false, format!("class_priors: there is no class '{other}'; the classes are {}", names()))
+                .map(|()| Vec::new());
+        }
+        let total: f64 = given.iter().map(|(_, prior)| prior).sum();
+        let prior = |(name, _): &(&str, f64)| match given.iter().find(|(class, _)| class == name) {
+            Some((_, prior)) => Ok(prior / total),
+            None => check(false, format!("class_priors: class '{name}' has none; give one for each of {}", names()))
+                .map(|()| 0.0),
+        };
+        classes.iter().map(prior).collect()
+    }
+}
+
 /// Number of rows that are queries.
 ///
 /// ```
@@ -203,6 +252,8 @@ settings! {
         n_neighbors, with_n_neighbors: Vec<usize> = vec![10];
         /// σ of the rank weights `exp(−(rank/σ)²)`; `None`: equal weights.
         sigma, with_sigma: Vec<Option<f64>> = vec![None];
+        /// Prior probabilities of the classes, by which misses are weighed in classification.
+        class_priors, with_class_priors: ClassPriors = ClassPriors::Empirical;
         /// Number of queries, drawn without replacement.
         n_iterations, with_n_iterations: Iterations = Iterations::All;
         /// How numeric features and targets are scaled.
@@ -285,6 +336,7 @@ impl ReliefParams {
             }
         }
         self.validate_draws()?;
+        self.validate_priors(task)?;
         let (w0, w1) = self.influence;
         check(
             (0.0..=1.0).contains(&w0) && (w0..=1.0).contains(&w1),
@@ -334,6 +386,30 @@ impl ReliefParams {
             none || self.unlabelled != Unlabelled::Use,
             "target_draws: rows without a target have none to draw; leave it out, or use unlabelled=\"ignore\"",
         )
+    }
+
+    fn validate_priors(&self, task: Task) -> Result<()> {
+        let is_default = self.class_priors == ClassPriors::Empirical;
+        check(
+            is_default || task == Task::Classification,
+            format!("class_priors: for one nominal target, the task is {}; leave it out", task.name()),
+        )?;
+        check(
+            is_default || (self.target_draws == 0 && self.unlabelled != Unlabelled::Use),
+            "class_priors: weigh misses of ReliefF; with target_draws or unlabelled=\"use\" classes are ranked by \
+             RReliefF, which has none; leave one of them out",
+        )?;
+        if let ClassPriors::Given(given) = &self.class_priors {
+            check(given.len() > 1, format!("class_priors: {} given; use one for each class", given.len()))?;
+            each_once("class_priors", given.iter().map(|(class, _)| class.clone()))?;
+            for (class, prior) in given {
+                check(
+                    *prior > 0.0 && prior.is_finite(),
+                    format!("class_priors: {prior} of class '{class}' is not a finite number above 0"),
+                )?;
+            }
+        }
+        Ok(())
     }
 
     fn validate_targets(&self, task: Task) -> Result<()> {

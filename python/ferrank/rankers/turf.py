@@ -1,0 +1,130 @@
+"""TuRF: features are ranked, the worst are left out, and the others are ranked anew (Moore and White 2007).
+
+Irrelevant features blur distances, so that neighbors by the features that are left are better ones.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrank.errors import SettingError
+from ferrank.ranking import Ranking
+from ferrank.ranking.scores import Floats, ScoreRanking
+
+__all__ = ["Ints", "combined", "eliminated", "sizes", "turf"]
+
+Ints = np.ndarray[Any, np.dtype[np.intp]]
+
+
+def sizes(n_features: int, step: Any, last: Any) -> list[int]:
+    """Return the number of features of each iteration.
+
+    Each iteration leaves out ``step`` features, or a share of those that it has, until ``last`` are left,
+    which is a number of features or a share of all.
+    """
+    if isinstance(step, bool) or not isinstance(step, int | float | np.number) or step <= 0:
+        raise SettingError(f"turf_step: {step!r} is neither a number of features nor a share in (0, 1)")
+    is_share = isinstance(step, float | np.floating)
+    if is_share and step >= 1:
+        raise SettingError(f"turf_step: {step!r} leaves no feature; use a share in (0, 1), or an integer")
+    if isinstance(last, int | np.integer) and not isinstance(last, bool) and last >= 1:
+        end = min(int(last), n_features)
+    elif isinstance(last, float | np.floating) and 0 < last <= 1:
+        end = max(1, int(float(last) * n_features))
+    else:
+        raise SettingError(
+            f"turf_features: {last!r} is neither a number of features, at least 1, nor a share in (0, 1]"
+        )
+    found, out_of = [n_features], float(step)
+    while found[-1] > end:
+        out = max(1, int(out_of * found[-1])) if is_share else int(out_of)
+        found.append(max(end, found[-1] - out))
+    return found
+
+
+def eliminated(
+    measure: Callable[[Ints], Floats], n_features: int, step: Any, last: Any
+) -> list[tuple[Ints, Floats]]:
+    """Return for each iteration its features, ascending, and how good they are, as ``measure`` says.
+
+    Of equally good features the first are kept.
+    """
+    features = np.arange(n_features)
+    rounds: list[tuple[Ints, Floats]] = []
+    for size in sizes(n_features, step, last):
+        if rounds:
+            worth = rounds[-1][1]
+            features = np.sort(features[np.argsort(-worth, kind="stable")[:size]])
+        rounds.append((features, measure(features)))
+    return rounds
+
+
+def combined(rounds: list[tuple[Ints, Floats]], n_features: int, *, by_ratio: bool = False) -> Floats:
+    """Return one importance for each feature, of shape (n_features,).
+
+    It is that of the last iteration of the feature. The importances of features that leave together are
+    lowered by the same number, where that is needed to rank them below the features that stay, or
+    ``by_ratio``, for importances that are not negative.
+    """
+    importance = np.full(n_features, np.nan)
+    low = np.inf
+    for features, values in reversed(rounds):
+        leaving = np.isnan(importance[features])
+        own = values[leaving]
+        if own.size:
+            if own.max() >= low:
+                own = own * (low / own.max()) if by_ratio else own + (low - own.max())
+            importance[features[leaving]] = np.minimum(own, np.nextafter(low, -np.inf))
+            low = importance[features[leaving]].min()
+    return importance
+
+
+def turf(
+    rank: Callable[[list[str], int], Ranking], step: Any, last: Any, settings: dict[str, Any]
+) -> Ranking:
+    """Return the ranking by TuRF; ``rank(dropped, iteration)`` ranks the features that are not dropped.
+
+    The first score says which features leave. Errors are those of a feature's last iteration, given the
+    features that it had.
+    """
+    rankings = [rank([], 0)]
+    first = rankings[0]
+    names = np.array(first.features, dtype=object)
+
+    def measure(features: Ints) -> Floats:
+        if len(features) < len(names):
+            dropped = np.delete(names, features)
+            rankings.append(rank(dropped.tolist(), len(rankings)))
+        return rankings[-1].importances()
+
+    rounds = [features for features, _ in eliminated(measure, len(names), step, last)]
+    parts = list(zip(rounds, rankings, strict=True))
+    seconds = [ranking.seconds for ranking in rankings if ranking.seconds is not None]
+    return Ranking(
+        first.task,
+        first.n_rows,
+        first.features,
+        first.targets,
+        {score: _score(parts, score) for score in first.scores},
+        first.n_unlabelled,
+        settings,
+        sum(seconds) if seconds else None,
+        no_model_error=first.no_model_error,
+        source=first.source,
+    )
+
+
+def _score(parts: list[tuple[Ints, Ranking]], name: str) -> ScoreRanking:
+    n_features = len(parts[0][0])
+    importance = combined([(features, one.importances(name)) for features, one in parts], n_features)
+    rank = 1 + n_features - np.searchsorted(np.sort(importance), importance, side="right")
+    errors = np.full((2, n_features), np.nan)
+    interval = np.empty((n_features, 2), dtype=np.uint32)
+    for features, ranking in parts:
+        own = ranking.scores[name]
+        errors[:, features] = own.standard_error, own.monte_carlo_error
+        interval[features] = own.rank_interval
+    interval[:, 0] = np.minimum(interval[:, 0], rank)
+    interval[:, 1] = np.maximum(interval[:, 1], rank)
+    return ScoreRanking(importance, errors[0], errors[1], rank.astype(np.uint32), interval)
