@@ -37,10 +37,12 @@ scheduler of processes hands everything from process to process through the clie
 | ``tasks`` | what workers do next, with a partition or with all rows |
 | ``forests_apart``, ``relief_apart`` | the same where codes and rows stay in their partitions |
 | ``drift`` | whether partitions differ in their distributions |
+| ``scheduler`` | what computes tasks: a cluster's scheduler or a local one |
 | ``plan`` | the tasks of a ranking, in three rounds |
 """
 
 from ferrank.distributed.partitions import Partitions
 from ferrank.distributed.plan import rank
+from ferrank.distributed.scheduler import Scheduler, on_scheduler
 
-__all__ = ["Partitions", "rank"]
+__all__ = ["Partitions", "Scheduler", "on_scheduler", "rank"]

@@ -14,7 +14,7 @@ from ferrank.data.classes import IntegerTargets, integer_targets
 from ferrank.distributed.process import Asked, coder_of, finish_of, hold, source_of, to_bytes, turn_of
 from ferrank.distributed.relief_apart import draw
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.tables import Batch, refuse_written_lists
+from ferrank.distributed.tables import Batch, checksum, refuse_written_lists
 from ferrank.run import finish
 
 __all__ = [
@@ -47,6 +47,7 @@ class Count:
     """bytes"""
     integer_targets: IntegerTargets
     """of its rows"""
+    checksum: int
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def count(batch: Batch, roles: dict[str, Any], settings: dict[str, Any], alone: 
         refuse_written_lists(table, number)
         source = source_of(table, f"partition {number}")
         _, kept = finish(_core.count(source, roles, settings, alone))
-        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles)))
+        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles), checksum(table)))
     return found
 
 

@@ -260,7 +260,9 @@ class ForestRanker(ForestPlan, StreamRanker):
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, *, client: Any = None
+    ) -> Self:
         """Rank the features.
 
         Parameters
@@ -281,6 +283,9 @@ class ForestRanker(ForestPlan, StreamRanker):
             The group that each row belongs to, such as a patient: strings, integers or categories, without
             missing values. Rows of a group stay together: bags are drawn group by group [1]_, and a tree's
             out-of-bag rows are of groups that it has not seen. Without bootstrap, all trees see all rows.
+        client : dask.distributed.Client, optional
+            For a dask collection: whose cluster ranks it. By default the scheduler that dask would use. With
+            an asynchronous client, what is returned has to be awaited.
 
         Returns
         -------
@@ -296,7 +301,7 @@ class ForestRanker(ForestPlan, StreamRanker):
         .. [1] C. A. Field, A. H. Welsh, "Bootstrapping clustered data", Journal of the Royal Statistical
            Society B 69, 2007.
         """
-        return self._fit(X, y, sample_weight, groups)
+        return self._fit(X, y, sample_weight, groups, client)
 
     def partial_fit(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, groups: Any = None
