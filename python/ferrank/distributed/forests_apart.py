@@ -17,6 +17,7 @@ from ferrank.distributed.resources import TaskResources
 from ferrank.distributed.scheduler import name_of
 
 __all__ = [
+    "Names",
     "Shared",
     "add_sums",
     "answer",
@@ -71,6 +72,20 @@ class Shared:
     def finish(self, run: _core.Run) -> Any:
         """Return the outcome of ``run``."""
         return finish_of(run, self.token)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that the cluster has for what trees grow over.
+
+    In an object dask does not take them for what they name.
+    """
+
+    shared: str
+    codes: Sequence[str]
+    """of each partition"""
+    shadows: Sequence[str]
+    """of each partition, if there are some"""
 
 
 def answer(token: str, codes: bytes, asked: Asked, whole: bytes) -> bytes:
@@ -147,14 +162,8 @@ def shadow(shared: Shared, codes: bytes, number: int, tree: int, *pieces: bytes)
     return found
 
 
-def grow_apart(
-    shared: Shared, names: tuple[str, Sequence[str], Sequence[str]], keys: tuple[int, int]
-) -> bytes:
-    """Grow the trees ``keys`` over partitions that keep their codes.
-
-    ``names``: those that the cluster has for ``shared``, for the codes of each partition, and for those of
-    its shadows, if there are some.
-    """
+def grow_apart(shared: Shared, names: Names, keys: tuple[int, int]) -> bytes:
+    """Grow the trees ``keys`` over partitions that keep their codes."""
     from distributed import worker_client
 
     # What is asked of partitions takes threads that this task must not.
@@ -165,7 +174,7 @@ def grow_apart(
             means.n_threads(),
             means.limit_amid(),
             means.folder(),
-            _Asking(client, shared.annotations, *names),
+            _Asking(client, shared.annotations, names),
         )
         return to_bytes(shared.finish(run))
 
@@ -173,24 +182,17 @@ def grow_apart(
 class _Asking:
     """Asks the partitions on a cluster for what growth needs of them."""
 
-    def __init__(
-        self,
-        client: Any,
-        annotations: dict[str, Any],
-        shared: str,
-        codes: Sequence[str],
-        shadows: Sequence[str],
-    ) -> None:
+    def __init__(self, client: Any, annotations: dict[str, Any], names: Names) -> None:
         from distributed import Future
 
         def future(name: str) -> Any:
             return Future(name, client=client)
 
-        self._client, self._annotations, self._shared = client, annotations, future(shared)
-        of_shadows = [future(name) for name in shadows] or [None] * len(codes)
+        self._client, self._annotations, self._shared = client, annotations, future(names.shared)
+        of_shadows = [future(name) for name in names.shadows] or [None] * len(names.codes)
         self._parts = [
             (future(name), beside, number)
-            for number, (name, beside) in enumerate(zip(codes, of_shadows, strict=True))
+            for number, (name, beside) in enumerate(zip(names.codes, of_shadows, strict=True))
         ]
         self._collected: list[Any] = []
         # A copy of codes elsewhere would stay there.

@@ -308,7 +308,9 @@ class _Run:
         done = 0
         for spans in rounds:
             shadows = self._shadows(known, kept, spans[0][0]) if self._asked[2]["shadows"] else []
-            names = known.key, [part.key for part in kept], [part.key for part in shadows]
+            names = forests_apart.Names(
+                known.key, [part.key for part in kept], [part.key for part in shadows]
+            )
             shares = [task(forests_apart.grow_apart, known, names, span) for span in spans]
             gathered.append(self._gather(shares, (done, total)))
             self._scheduler.let_go(shadows)
