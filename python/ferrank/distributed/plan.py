@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import math
 import os
 import time
 import uuid
@@ -16,7 +17,7 @@ from ferrank.data.classes import roles_of
 from ferrank.distributed import association_apart, forests_apart, process, relief_apart, tables, tasks
 from ferrank.distributed.drift import drift
 from ferrank.distributed.partitions import Partitions
-from ferrank.distributed.resources import SPILL_FRACTION, TaskResources
+from ferrank.distributed.resources import BESIDE_FRACTION, SPILL_FRACTION, TaskResources
 from ferrank.distributed.scheduler import Scheduler, TaskError, task
 from ferrank.distributed.tables import columns_of
 from ferrank.errors import (
@@ -179,20 +180,21 @@ class _Run:
             return self._test_apart()
         reason = f" ({self._known.obstacle})" if self._known.obstacle else ""
         if settings["ranker"] == "relief":
-            if not self._fits(self._size) and self._known.obstacle is None:
-                if self._known.ranked or self._known.of_all:
-                    self._check_room(
-                        _RANK_BYTES * sum(self._kept), "Relief: the ranks of a column of all rows"
-                    )
-                return self._gather(self._search_apart())
-            self._check_room(self._size, f"Relief: all rows{reason}")
+            if not self._fits(self._size):
+                if self._known.obstacle is None:
+                    if self._known.ranked or self._known.of_all:
+                        ranks = _RANK_BYTES * sum(self._kept)
+                        self._check_room(ranks, "Relief: the ranks of a column of all rows")
+                    return self._gather(self._search_apart())
+                self._check_room(self._size, f"Relief: all rows{reason}")
             # All rows, for those that take no part are counted, too.
             parts = [task(tasks.pack, read, self._asked) for read in self._read()]
             return self._gather(self._search(parts))
-        size = sum(self._kept) * self._known.row_bytes
-        if not self._fits(size) and self._known.obstacle is None:
-            return self._grow_apart(size)
-        self._check_room(size, f"forests: the codes of all rows{reason}")
+        if not self._fits(self._known.in_memory):
+            if self._known.obstacle is None:
+                self._check_room(self._known.over_parts, "forests: the targets of all rows, and a tree,")
+                return self._grow_apart()
+            self._check_room(self._known.in_memory, f"forests: the codes of all rows{reason}")
         if settings["per_target"]:
             return self._grow_per_target(settings["n_estimators"])
         codes = self._codes(self._kept, self._profile_of_all, None)
@@ -223,18 +225,22 @@ class _Run:
         self._scheduler.close(self._token, stop=stop)
 
     def _fits(self, size: int) -> bool:
-        """Whether any worker may hold ``size`` bytes."""
-        limits = self._scheduler.limits
-        return not limits or size <= SPILL_FRACTION * min(limits)
+        """Whether any worker may hold ``size`` bytes, beside what it holds, so that dask need not spill."""
+        return all(size <= room.left(SPILL_FRACTION) for room in self._scheduler.rooms)
 
     def _check_room(self, size: int, what: str) -> None:
-        """Raise an error if a worker of a cluster may not hold ``what``, which takes ``size`` bytes."""
-        if not self._fits(size):
-            raise ResourceError(
-                f"memory: {what} take {-(-size >> 20)} MiB on each worker, the least of which may hold "
-                f"{int(SPILL_FRACTION * min(self._scheduler.limits)) >> 20} MiB before dask spills; use "
-                "larger workers, or scope='partition'"
-            )
+        """Raise an error if a worker of a cluster may not hold ``what``, which takes ``size`` bytes.
+
+        Dask spills the partitions that it keeps there, if it has to.
+        """
+        for room in self._scheduler.rooms:
+            if size > room.left(BESIDE_FRACTION):
+                least = (size + room.held) / BESIDE_FRACTION
+                raise ResourceError(
+                    f"memory: {what} take {-(-size >> 20)} MiB on each worker, beside {room.held >> 20} MiB "
+                    f"that it holds; one may hold {room.limit >> 20} MiB: use workers of "
+                    f"{math.ceil(least / 2**20)} MiB or more, or scope='partition'"
+                )
 
     def _read(self) -> list[Any]:
         """Return the batches as they are read again, with the rows that they had when they were counted."""
@@ -297,9 +303,10 @@ class _Run:
             for span in _spans(0, self._known.n_keys, self._n_tasks())
         ]
 
-    def _grow_apart(self, size: int) -> bytes:
+    def _grow_apart(self) -> bytes:
         """Grow trees over partitions that keep their codes; those that see the same shadows in one round."""
-        _log.info("memory plan: codes take %d MiB, and stay in their partitions", size >> 20)
+        _log.info("memory plan: a worker would need %d MiB for all rows", self._known.in_memory >> 20)
+        _log.info("memory plan: codes stay in their partitions")
         known, kept = self._persist_codes()
         n_workers = self._scheduler.n_workers
         rounds = [_spans(*keys, n_workers) for keys in self._known.rounds]

@@ -16,6 +16,7 @@ from dask.callbacks import Callback
 from dask.system import CPU_COUNT
 
 from ferrank.distributed import process
+from ferrank.distributed.resources import Room
 from ferrank.errors import FerrankError, ResourceError, SettingError
 
 __all__ = ["ClusterScheduler", "LocalScheduler", "Scheduler", "TaskError", "name_of", "on_scheduler", "task"]
@@ -45,6 +46,8 @@ class Scheduler(ABC):
 
     limits: Sequence[int] = ()
     """bytes that each worker may hold, where that is limited"""
+    rooms: Sequence[Room] = ()
+    """the memory of each of these workers"""
     n_workers: int = 1
     processes: int = 1
     """processes that work on one machine, as far as is known"""
@@ -148,6 +151,11 @@ class ClusterScheduler(Scheduler):
     def limits(self) -> list[int]:  # type: ignore[override]
         """Bytes that each worker may hold, where that is limited."""
         return [worker["memory_limit"] for worker in self._workers if worker["memory_limit"]]
+
+    @property
+    def rooms(self) -> list[Room]:  # type: ignore[override]
+        """The memory of each worker, where that is limited."""
+        return [_room(worker) for worker in self._workers if worker["memory_limit"]]
 
     @property
     def n_workers(self) -> int:  # type: ignore[override]
@@ -321,6 +329,11 @@ def _scheduler_of(client: Any) -> Scheduler:
         return ClusterScheduler(get_client())
     except (ImportError, ValueError):
         return LocalScheduler()
+
+
+def _room(worker: dict[str, Any]) -> Room:
+    metrics = worker["metrics"]
+    return Room(worker["memory_limit"], max(metrics.get("memory", 0) - metrics.get("managed_bytes", 0), 0))
 
 
 def _is_client(client: Any) -> bool:
