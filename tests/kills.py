@@ -114,6 +114,16 @@ def ranked_while_killed(
     return killer.killed, outcome
 
 
+def replace_workers() -> None:
+    """Have workers start fast in the place of those that were killed, and be waited for on a busy machine."""
+    dask.config.set(
+        {
+            "distributed.worker.multiprocessing-method": "forkserver",
+            "distributed.deploy.lost-worker-timeout": "10 minutes",
+        }
+    )
+
+
 def keep_apart() -> None:
     """Have rows and codes stay in their partitions, as if no worker could hold them."""
     plan.SPILL_FRACTION, plan._RANK_BYTES = 1e-6, 1
@@ -130,8 +140,7 @@ def main() -> None:
     parser.add_argument("--rankers", nargs="+", default=list(RANKERS), choices=list(RANKERS))
     asked = parser.parse_args()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    # Workers that start fast, in the place of those that were killed.
-    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    replace_workers()
     keep_apart()
     with (
         LocalCluster(

@@ -65,6 +65,7 @@ def left_of(cluster: distributed.LocalCluster) -> set[str]:
 def test_a_worker_that_is_killed_changes_no_bit(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from kills import PHASES, ranked_while_killed, whole_of
 
+    monkeypatch.setitem(dask.config.config["distributed"]["deploy"], "lost-worker-timeout", "10 minutes")
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     monkeypatch.setattr("ferrank.distributed.plan._RANK_BYTES", 1)
     ranker = next(name for name, phases in PHASES.items() if task in phases.values())
@@ -212,6 +213,45 @@ def test_what_is_held_is_let_go_of(cluster: distributed.LocalCluster) -> None:
         for ranker in (FOREST, RELIEF):
             fr.rank(thirds(), "y", ranker=ranker)
             assert not left_of(cluster)
+
+
+@pytest.mark.parametrize(
+    ("limit", "held", "work"),
+    [
+        (10**9, 0, "grow"),
+        (100_000, 0, "grow-apart"),
+        (10**9, 999_950_000, "refused"),
+        (10_000, 0, "refused"),
+    ],
+)
+def test_what_fits_workers_is_known_before_trees_grow(
+    limit: int, held: int, work: str, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ferrank.distributed.resources import Room
+    from ferrank.distributed.scheduler import ClusterScheduler
+
+    monkeypatch.setattr(ClusterScheduler, "rooms", [Room(limit, held)])
+    whole = fr.rank(pd.concat([third(number) for number in range(3)]), "y", ranker=FOREST)
+
+    def grown() -> dict[str, int]:
+        names = [f"ferrank-{name}" for name in ("grow", "grow-apart")]
+        known = cluster.scheduler.task_prefixes
+        return {name: known[name].state_counts["memory"] if name in known else 0 for name in names}
+
+    before = grown()
+    with distributed.Client(cluster):
+        if work == "refused":
+            said = (
+                "targets of all rows, and a tree, take 1 MiB on each worker, beside .* use workers of .* MiB"
+            )
+            with pytest.raises(fr.ResourceError, match=said):
+                fr.rank(thirds(), "y", ranker=FOREST)
+        else:
+            found = fr.rank(thirds(), "y", ranker=FOREST)
+            assert np.array_equal(found.importances(), whole.importances())
+    assert [name for name, count in grown().items() if count > before[name]] == (
+        [] if work == "refused" else [f"ferrank-{work}"]
+    )
 
 
 def deadly(number: int) -> pd.DataFrame:
