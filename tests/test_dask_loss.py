@@ -261,20 +261,26 @@ def deadly(number: int) -> pd.DataFrame:
 
 
 def test_workers_that_die_again_and_again_and_clusters_that_restart_are_clear_errors() -> None:
+    settings = {
+        "distributed.scheduler.allowed-failures": 0,
+        "distributed.deploy.lost-worker-timeout": "10 minutes",
+    }
     with (
+        dask.config.set(settings),
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit="2GB"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        with (
-            dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-            pytest.raises(fr.ResourceError, match="workers died .* again and again .* too little memory"),
-        ):
+        with pytest.raises(fr.ResourceError, match="workers died .* again and again .* too little memory"):
             fr.rank([dask.delayed(deadly)(number) for number in range(2)], "y", n_estimators=3)
         client.wait_for_workers(1)
         restart = threading.Timer(0.0, client.restart)
-        report = lambda phase, *_: restart.start() if phase == "growing" and not restart.ident else None  # noqa: E731
+
+        def report(phase: str, done: int, total: int) -> None:
+            if phase == "growing" and restart.ident is None:
+                restart.start()
+
         with pytest.raises(fr.ResourceError, match="no longer the tasks of this ranking"):
             fr.rank(thirds(), "y", n_estimators=20_000, progress=report)
         restart.join()
