@@ -18,8 +18,8 @@ Many small partitions are batched: a task works on all of a batch. Where they ta
 memory they are read once and held, else they are read for each pass.
 
 What a run asks of a cluster is released at its end, never cancelled: another run of the same client may have
-asked for the same. A task that dies with its worker is done again; a checksum finds partitions that have other
-rows then.
+asked for the same. A task that dies with its worker is done again; a checksum finds partitions that have
+other rows then.
 
 ``scope="partition"``: each partition contributes its share of trees or queries from its own rows, and no row
 moves. Contributions are keyed, so a task that is run again, because a worker died, changes nothing.

@@ -36,7 +36,6 @@ __all__ = [
     "ReliefPlan",
     "plain",
     "refuse_client",
-    "refuse_client",
     "seed_of",
 ]
 
