@@ -99,7 +99,8 @@ def ranked_while_killed(
     cluster: Any, client: Any, ranker: str, task: str, whole: fr.Ranking, seed: int
 ) -> tuple[bool, str]:
     """Return whether a worker was killed, and "same", "other" or the error that the ranking ended with."""
-    client.wait_for_workers(len(cluster.workers))
+    # The one that was killed before may still be starting.
+    client.wait_for_workers(max(1, len(cluster.worker_spec) - 1), timeout="5 minutes")
     make = dask.delayed(rows, pure=True)
     parts = [make(number) for number in range(4)]
     killer = Killer(cluster, f"ferrank-{task}", client.run(os.getpid), random.Random(seed))
@@ -136,32 +137,35 @@ def whole_of(ranker: str) -> fr.Ranking:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=4, help="of each phase")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--phases", nargs="+", help="of the rankers; all without it")
     parser.add_argument("--rankers", nargs="+", default=list(RANKERS), choices=list(RANKERS))
     asked = parser.parse_args()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     replace_workers()
     keep_apart()
-    with (
-        LocalCluster(
-            n_workers=asked.workers,
-            threads_per_worker=1,
-            memory_limit="2GB",
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        for ranker in asked.rankers:
-            whole = whole_of(ranker)
-            for phase, task in PHASES[ranker].items():
-                outcomes, started = [], time.monotonic()
+    for ranker in asked.rankers:
+        whole = whole_of(ranker)
+        for phase, task in PHASES[ranker].items():
+            if asked.phases and phase not in asked.phases:
+                continue
+            outcomes, started = [], time.monotonic()
+            with (
+                LocalCluster(
+                    n_workers=asked.workers,
+                    threads_per_worker=1,
+                    memory_limit="2GB",
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                ) as cluster,
+                Client(cluster) as client,
+            ):
                 for seed in range(asked.kills):
                     killed, outcome = ranked_while_killed(cluster, client, ranker, task, whole, seed)
                     outcomes += [outcome] if killed else []
-                counts = f"killed {len(outcomes):>2}, same bits {outcomes.count('same'):>2}"
-                line = f"{ranker:<8} {phase:<11} {counts}  {time.monotonic() - started:.0f} s"
-                print(line, *sorted(set(outcomes) - {"same"}), sep="\n    ", flush=True)
+            counts = f"killed {len(outcomes):>2}, same bits {outcomes.count('same'):>2}"
+            line = f"{ranker:<8} {phase:<11} {counts}  {time.monotonic() - started:.0f} s"
+            print(line, *sorted(set(outcomes) - {"same"}), sep="\n    ", flush=True)
 
 
 if __name__ == "__main__":
