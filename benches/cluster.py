@@ -7,7 +7,9 @@ number, so that no process ever has all rows, except where one process ranks the
 from __future__ import annotations
 
 import argparse
+import math
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,17 @@ import dask
 import numpy as np
 import psutil
 import pyarrow as pa
+from dask.utils import parse_bytes
 from distributed import Client, LocalCluster
 
 import ferrank as fr
 
-HEADER = ("workers", "ranker", "CPU s", "wall s", "moved, MiB", "peak of a worker, MiB", "client, MiB")
-ROW = "{:<8} {:<8} {:>8} {:>8} {:>12} {:>22} {:>12}"
+HEADER = ("workers", "ranker", "CPU s", "wall s", "moved, MiB", "model", "peak, MiB", "least", "client, MiB")
+ROW = "{:<8} {:<8} {:>8} {:>8} {:>11} {:>10} {:>10} {:>8} {:>12}"
+BASE = 170 << 20
+"""Bytes of a worker with dask, pyarrow and the engine, before it works."""
+IN_BAG = 1 - math.exp(-1)
+"""Share of the rows that are in a bag."""
 
 
 def partition(number: int, n_rows: int, n_features: int) -> pa.Table:
@@ -47,6 +54,70 @@ def moved(dask_worker: Any) -> int:
     return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
 
 
+@dataclass(frozen=True)
+class Model:
+    """What a forest takes whose codes stay in their partitions; features of one byte, one nominal target."""
+
+    n_rows: float
+    n_features: int
+    n_trees: int
+    n_workers: int
+    n_partitions: int
+    out_of_bag: bool
+    value_bytes: int = 2
+    """of a target"""
+
+    @property
+    def in_bags(self) -> float:
+        """Bytes of the rows of all bags, as codes with their numbers and multiplicities, which move once."""
+        return self.n_trees * IN_BAG * self.n_rows * (self.n_features + 8)
+
+    @property
+    def out_of_bags(self) -> float:
+        """Bytes of the rows out of the bags, which move once for each tree."""
+        return self.n_trees * (1 - IN_BAG) * self.n_rows * self.n_features if self.out_of_bag else 0.0
+
+    @property
+    def moved(self) -> float:
+        """Bytes between workers: a share of 1 / n_workers of the rows are where they are needed."""
+        away = 1 - 1 / self.n_workers
+        return (
+            away * (self.in_bags + self.out_of_bags) + (self.n_workers - 1) * self.n_rows * self.value_bytes
+        )
+
+    @property
+    def sums(self) -> float:
+        """Bytes of the sums of one node in all partitions: of two components, 255 codes and two numbers."""
+        return self.n_partitions * math.isqrt(self.n_features) * 256 * 3 * 8
+
+    @property
+    def least(self) -> float:
+        """Bytes of a worker at least: codes may be spilled, targets are needed of all rows."""
+        tree = self.n_rows * (IN_BAG * 36 + 1 / 8) if self.out_of_bag else 0.0
+        return BASE + self.n_rows * 2 * self.value_bytes + tree
+
+    @property
+    def codes(self) -> float:
+        """Bytes of the codes of a worker."""
+        return self.n_rows * self.n_features / self.n_workers
+
+    def passes(self, limit: float) -> int:
+        """Return the levels of nodes whose rows do not fit into half of what is left of ``limit``."""
+        bytes_of_row = self.n_features + 100
+        rows = max((limit - self.least) / 2 / bytes_of_row, 4096)
+        return max(0, math.ceil(math.log2(IN_BAG * self.n_rows / rows)))
+
+    def line(self, limit: float) -> str:
+        """Return what a page says."""
+        gib = 1 << 30
+        return (
+            f"{self.n_rows:.0e} rows x {self.n_features}, {self.n_trees} trees, {self.n_workers} workers: "
+            f"moved {self.moved / gib:.1f} GiB, codes of a worker {self.codes / gib:.2f} GiB, a worker holds "
+            f"{self.least / gib:.2f} GiB at least; with {limit / gib:.2f} GiB {self.passes(limit)} passes, "
+            f"sums of a node {self.sums / (1 << 20):.1f} MiB"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -65,7 +136,14 @@ def main() -> None:
     parser.add_argument(
         "--alone", action="store_true", help="rank in one process as well, and compare the bits"
     )
+    parser.add_argument("--model", type=float, nargs=4, metavar=("ROWS", "FEATURES", "TREES", "WORKERS"))
     asked = parser.parse_args()
+    if asked.model:
+        n_rows, n_features, n_trees, n_workers = asked.model
+        counts = int(n_features), int(n_trees), int(n_workers), asked.partitions
+        out_of_bag = "permutation" in asked.scores or "mdi_oob" in asked.scores
+        print(Model(n_rows, *counts, out_of_bag).line(parse_bytes(asked.memory)))
+        return
     rankers: dict[str, Any] = {
         "forest": fr.ForestRanker(
             n_estimators=asked.trees, max_depth=asked.depth, scores=tuple(asked.scores)
@@ -94,9 +172,7 @@ def main() -> None:
                     name,
                     round(cpu() - before, 1),
                     round(time.perf_counter() - started, 1),
-                    "",
-                    "",
-                    "",
+                    *[""] * 5,
                 )
             )
             scores = zip(alone.scores.values(), found[name].scores.values(), strict=True)
@@ -121,6 +197,9 @@ def run(n_workers: int, name: str, ranker: Any, asked: argparse.Namespace) -> fr
         used = sum(client.run(cpu).values()) - before
         bytes_moved = sum(client.run(moved).values())
         most = max(client.run(peak).values())
+        out_of_bag = "permutation" in asked.scores or "mdi_oob" in asked.scores
+        model = Model(asked.rows, asked.features, asked.trees, n_workers, asked.partitions, out_of_bag)
+        says = (round(model.moved) >> 20, round(model.least) >> 20) if name == "forest" else ("", "")
         print(
             ROW.format(
                 n_workers,
@@ -128,7 +207,9 @@ def run(n_workers: int, name: str, ranker: Any, asked: argparse.Namespace) -> fr
                 round(used, 1),
                 round(seconds, 1),
                 bytes_moved >> 20,
+                says[0],
                 round(most),
+                says[1],
                 round(peak()),
             )
         )

@@ -111,8 +111,10 @@ def test_a_cluster_gives_the_same_bits(
     assert all(done <= total for _, done, total in reports)
     assert ("profiling", 3, 3) in reports
     # What the dashboard calls them.
-    work = {"search", "pack"} if name == "relief" else {"grow", "code"}
-    assert work | {"batch", "count", "profile", "merge_profiles"} <= set(cluster.scheduler.task_prefixes)
+    work = {"ferrank-search", "ferrank-pack"} if name == "relief" else {"ferrank-grow", "ferrank-code"}
+    assert work | {f"ferrank-{name}" for name in ("batch", "count", "profile", "merge-profiles")} <= set(
+        cluster.scheduler.task_prefixes
+    )
 
 
 def once(phase: str, do: Callable[[], object]) -> tuple[Callable[[str, int, int], None], threading.Thread]:
@@ -207,7 +209,9 @@ def test_relief_leaves_rows_where_they_are_if_no_worker_may_hold_all(
         for n_partitions in (1, 3, 16):
             collection = dd.from_pandas(known, npartitions=n_partitions, sort=False)
             assert same(fr.rank(collection, target, ranker=ranker, drop=drop), whole)
-    assert {"part", "draw", "pick", "nearest", "search_apart"} <= set(cluster.scheduler.task_prefixes)
+    assert {"ferrank-part", "ferrank-draw", "ferrank-pick", "ferrank-nearest", "ferrank-search-apart"} <= set(
+        cluster.scheduler.task_prefixes
+    )
 
 
 FORESTS_APART = {
@@ -235,7 +239,9 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
         found = fr.rank(collection, target, ranker=ranker, drop=drop, progress=progress)
         thread.join()
         assert same(found, whole)
-    assert {"answer", "grow_apart", "collect", "piece"} <= set(cluster.scheduler.task_prefixes)
+    assert {"ferrank-answer", "ferrank-grow-apart", "ferrank-collect", "ferrank-piece"} <= set(
+        cluster.scheduler.task_prefixes
+    )
 
 
 def test_shadows_move_between_partitions(
@@ -259,7 +265,7 @@ def test_shadows_move_between_partitions(
     growing = [step[1:] for step in reports if step[0] == "growing"]
     assert growing == sorted(growing)
     assert growing[-1][0] == growing[-1][1] >= 10
-    assert {"spread", "shadow"} <= set(cluster.scheduler.task_prefixes)
+    assert {"ferrank-spread", "ferrank-shadow"} <= set(cluster.scheduler.task_prefixes)
 
 
 def test_the_default_ranker_needs_no_worker_that_holds_all(
@@ -276,7 +282,7 @@ def test_the_default_ranker_needs_no_worker_that_holds_all(
         collection = dd.from_pandas(rows, npartitions=2, sort=False)
         found = fr.rank(collection, "y", ranker=ranker)
     assert same(found, whole)
-    assert {"spread", "ranked"} <= set(cluster.scheduler.task_prefixes)
+    assert {"ferrank-spread", "ferrank-ranked"} <= set(cluster.scheduler.task_prefixes)
     np.testing.assert_array_equal(found.relevance.p_value, whole.relevance.p_value)
 
 
@@ -613,9 +619,9 @@ def test_many_small_partitions_are_worked_on_together(
         monkeypatch.setattr("ferrank.distributed.plan._HELD", 10**9)
     with distributed.Client(cluster) as client:
         client.wait_for_workers(1)
-        before = n_done(cluster, "batch")
+        before = n_done(cluster, "ferrank-batch")
         assert same(fr.rank(parts, "y", ranker=forest), fr.rank(rows, "y", ranker=forest))
-        n_batches = n_done(cluster, "batch") - before
+        n_batches = n_done(cluster, "ferrank-batch") - before
         # A few are counted alone before; those that are not held are read for each pass.
         assert n_batches < (50 if held else 100)
         wrong = dask.delayed(rows[:9].assign(x0=np.inf))

@@ -1,6 +1,7 @@
 """What can be ranked: files, frames, tables, streams and arrays, told apart by protocol."""
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +22,19 @@ from ferrank.data.tables import as_table, checked_batches
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.run import finish
 
-__all__ = ["is_lazy", "open_source", "read", "read_all"]
+__all__ = ["is_future", "is_lazy", "open_source", "read", "read_all"]
 
 
 def is_lazy(data: Any) -> bool:
-    """Return whether ``data`` is a dask collection, or a list of delayed partitions."""
+    """Return whether ``data`` is a dask collection, or a list of delayed partitions or of their futures."""
     parts = data if isinstance(data, list | tuple) and data else [data]
-    return all(hasattr(part, "__dask_graph__") for part in parts)
+    return all(hasattr(part, "__dask_graph__") or is_future(part) for part in parts)
+
+
+def is_future(data: Any) -> bool:
+    """Return whether ``data`` is a future of ``dask.distributed``."""
+    distributed = sys.modules.get("distributed")
+    return distributed is not None and isinstance(data, distributed.Future)
 
 
 def open_source(

@@ -17,6 +17,10 @@ which way was taken.
 Many small partitions are batched: a task works on all of a batch. Where they take little of the workers'
 memory they are read once and held, else they are read for each pass.
 
+What a run asks of a cluster is released at its end, never cancelled: another run of the same client may have
+asked for the same. A task that dies with its worker is done again; a checksum finds partitions that have
+other rows then.
+
 ``scope="partition"``: each partition contributes its share of trees or queries from its own rows, and no row
 moves. Contributions are keyed, so a task that is run again, because a worker died, changes nothing.
 
@@ -37,10 +41,12 @@ scheduler of processes hands everything from process to process through the clie
 | ``tasks`` | what workers do next, with a partition or with all rows |
 | ``forests_apart``, ``relief_apart`` | the same where codes and rows stay in their partitions |
 | ``drift`` | whether partitions differ in their distributions |
+| ``scheduler`` | what computes tasks: a cluster's scheduler or a local one |
 | ``plan`` | the tasks of a ranking, in three rounds |
 """
 
 from ferrank.distributed.partitions import Partitions
 from ferrank.distributed.plan import rank
+from ferrank.distributed.scheduler import Scheduler, on_scheduler
 
-__all__ = ["Partitions", "rank"]
+__all__ = ["Partitions", "Scheduler", "on_scheduler", "rank"]

@@ -3,16 +3,21 @@
 Dask's dashboard shows the tasks under the names of these functions.
 """
 
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import dask
+
 from ferrank import _core
 from ferrank.distributed.process import Asked, Floats, coder_of, finish_of, know, source_of, to_bytes
 from ferrank.distributed.resources import TaskResources
+from ferrank.distributed.scheduler import name_of
 
 __all__ = [
+    "Names",
     "Shared",
     "add_sums",
     "answer",
@@ -46,6 +51,8 @@ class Shared:
     """the number of the first row of each partition"""
     whole: bytes
     """profile of all rows"""
+    annotations: dict[str, Any]
+    """of the tasks, as in :func:`dask.annotate`"""
     answers: Sequence[bytes]
     """targets and weights of each partition"""
 
@@ -67,16 +74,36 @@ class Shared:
         return finish_of(run, self.token)
 
 
+@dataclass(frozen=True)
+class Names:
+    """The names that the cluster has for what trees grow over.
+
+    In an object dask does not take them for what they name.
+    """
+
+    shared: str
+    codes: Sequence[str]
+    """of each partition"""
+    shadows: Sequence[str]
+    """of each partition, if there are some"""
+
+
 def answer(token: str, codes: bytes, asked: Asked, whole: bytes) -> bytes:
     """Return the targets and weights of a partition without its codes."""
     return coder_of(token, asked, whole).answers(codes)
 
 
 def known(
-    token: str, asked: Asked, means: TaskResources, firsts: Sequence[int], whole: bytes, *answers: bytes
+    token: str,
+    asked: Asked,
+    means: TaskResources,
+    firsts: Sequence[int],
+    whole: bytes,
+    annotations: dict[str, Any],
+    *answers: bytes,
 ) -> Shared:
     """Return what all tasks share."""
-    return Shared(token, asked, means, firsts, whole, answers)
+    return Shared(token, asked, means, firsts, whole, annotations, answers)
 
 
 def sums(shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes) -> Floats:
@@ -135,21 +162,19 @@ def shadow(shared: Shared, codes: bytes, number: int, tree: int, *pieces: bytes)
     return found
 
 
-def grow_apart(
-    shared: Shared, names: tuple[str, Sequence[str], Sequence[str]], keys: tuple[int, int]
-) -> bytes:
-    """Grow the trees ``keys`` over partitions that keep their codes.
-
-    ``names``: those that the cluster has for ``shared``, for the codes of each partition, and for those of
-    its shadows, if there are some.
-    """
+def grow_apart(shared: Shared, names: Names, keys: tuple[int, int]) -> bytes:
+    """Grow the trees ``keys`` over partitions that keep their codes."""
     from distributed import worker_client
 
     # What is asked of partitions takes threads that this task must not.
     with worker_client() as client:
         means = shared.means
         run = shared.apart().accumulate(
-            *keys, means.n_threads(), means.limit_amid(), means.folder(), _Asking(client, *names)
+            *keys,
+            means.n_threads(),
+            means.limit_amid(),
+            means.folder(),
+            _Asking(client, shared.annotations, names),
         )
         return to_bytes(shared.finish(run))
 
@@ -157,17 +182,17 @@ def grow_apart(
 class _Asking:
     """Asks the partitions on a cluster for what growth needs of them."""
 
-    def __init__(self, client: Any, shared: str, codes: Sequence[str], shadows: Sequence[str]) -> None:
+    def __init__(self, client: Any, annotations: dict[str, Any], names: Names) -> None:
         from distributed import Future
 
         def future(name: str) -> Any:
             return Future(name, client=client)
 
-        self._client, self._shared = client, future(shared)
-        of_shadows = [future(name) for name in shadows] or [None] * len(codes)
+        self._client, self._annotations, self._shared = client, annotations, future(names.shared)
+        of_shadows = [future(name) for name in names.shadows] or [None] * len(names.codes)
         self._parts = [
             (future(name), beside, number)
-            for number, (name, beside) in enumerate(zip(codes, of_shadows, strict=True))
+            for number, (name, beside) in enumerate(zip(names.codes, of_shadows, strict=True))
         ]
         self._collected: list[Any] = []
         # A copy of codes elsewhere would stay there.
@@ -179,7 +204,7 @@ class _Asking:
         found = list(self._of_each(sums, request))
         while len(found) > 1:
             groups = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
-            found = [self._client.submit(add_sums, *group, pure=False) for group in groups]
+            found = [self._submit(add_sums, *group) for group in groups]
         total: Floats = self._client.gather(found[0])
         return total
 
@@ -190,7 +215,7 @@ class _Asking:
 
     def bucket(self, number: int) -> Iterator[bytes]:
         """Return the rows of one of the nodes, partition after partition."""
-        pieces = (self._client.submit(piece, buckets, number, pure=False) for buckets in self._collected)
+        pieces = (self._submit(piece, buckets, number) for buckets in self._collected)
         return self._one_by_one(pieces)
 
     def rows(self, request: bytes) -> Iterator[bytes]:
@@ -210,13 +235,12 @@ class _Asking:
     def _of_each(self, function: Callable[..., Any], request: bytes) -> Iterator[Any]:
         """Return a future of ``function`` for each partition, to be run where its codes are."""
         for (codes, *rest), where in zip(self._parts, self._where, strict=True):
-            yield self._client.submit(
-                function,
-                self._shared,
-                codes,
-                *rest,
-                request,
-                pure=False,
-                workers=where or None,
-                allow_other_workers=bool(where),
-            )
+            aim = {"workers": where, "allow_other_workers": True} if where else {}
+            yield self._submit(function, self._shared, codes, *rest, request, **aim)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any, **aim: Any) -> Any:
+        """Return a future of ``function``; ``aim``: the workers that it is for."""
+        # The engine asks from a thread of its own, which has not the context of the task.
+        with dask.annotate(**self._annotations | aim):
+            key = f"{name_of(function)}-{uuid.uuid4().hex}"
+            return self._client.submit(function, *arguments, key=key)

@@ -10,7 +10,9 @@ from typing import Any
 import dask
 from dask.delayed import Delayed
 
+from ferrank.data.source import is_future
 from ferrank.distributed import tables
+from ferrank.distributed.scheduler import Scheduler, TaskError, task
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["Partitions"]
@@ -35,12 +37,13 @@ class Partitions:
     def batch(self, first: int, end: int) -> Any:
         """Return the partitions ``first .. end`` as a delayed :class:`Batch`."""
         together = self.parts[first:end]
-        batch = dask.delayed(tables.batch, pure=True, traverse=False)
-        return batch(first, self.make, len(together[0]), *itertools.chain.from_iterable(together))
+        return task(
+            tables.batch, first, self.make, len(together[0]), *itertools.chain.from_iterable(together)
+        )
 
     @classmethod
     def joined(
-        cls, X: Any, y: Any, sample_weight: Any, groups: Any = None, *, as_labels: bool = False
+        cls, X: Any, y: Any, sample_weight: Any, groups: Any, scheduler: Scheduler, *, as_labels: bool = False
     ) -> "Partitions":
         """Return the partitions of features, targets, weights and groups, side by side.
 
@@ -52,6 +55,8 @@ class Partitions:
         X, y, sample_weight, groups : collection
             Without ``y``, there are no targets; without ``sample_weight``, no weights; without ``groups``, no
             groups.
+        scheduler : Scheduler
+            What counts rows.
         as_labels : bool
             Whether each value of ``y`` is a set of labels.
 
@@ -67,12 +72,14 @@ class Partitions:
         beside = [
             part
             if _is_like(given[name], X) and len(part) == len(features)
-            else _cut(features, part, name, as_labels)
+            else _cut(features, part, name, as_labels, scheduler)
             for name, part in parts.items()
         ]
-        side_names = dask.delayed(tables.side_names, pure=True)
-        names = side_names(as_labels, list(parts), features[0], *(part[0] for part in beside))
-        found: list[str] = dask.compute(names)[0]
+        firsts = [part[0] for part in beside]
+        found: list[str]
+        [found] = _computed(
+            scheduler, [task(tables.side_names, as_labels, list(parts), features[0], *firsts)]
+        )
         group = found.pop() if groups is not None else None
         weight = found.pop() if sample_weight is not None else None
         make = partial(tables.join, as_labels, list(parts))
@@ -96,9 +103,11 @@ def _parts(X: Any, sides: dict[str, Any]) -> dict[str, list[Any]]:
 def _delayed(data: Any, what: str) -> list[Any]:
     """Return one delayed value for each partition."""
     if isinstance(data, list | tuple):
-        return list(data)
+        return [part if isinstance(part, Delayed) else dask.delayed(part) for part in data]
     if isinstance(data, Delayed):
         return [data]
+    if is_future(data):
+        return [dask.delayed(data)]
     if hasattr(data, "rechunk"):
         if data.ndim > 2:
             raise ColumnTypeError(f"{what}: an array of {data.ndim} dimensions; use (n_rows, n_columns)")
@@ -130,11 +139,19 @@ def _is_like(side: Any, X: Any) -> bool:
     return len(divisions) < 2 or divisions[0] == divisions[1]
 
 
-def _cut(features: list[Any], side: list[Any], name: str, as_labels: bool) -> list[Any]:
+def _computed(scheduler: Scheduler, wanted: list[Any]) -> list[Any]:
+    try:
+        return scheduler.compute(wanted)
+    except TaskError as error:
+        raise error.__cause__ or error from None
+
+
+def _cut(features: list[Any], side: list[Any], name: str, as_labels: bool, scheduler: Scheduler) -> list[Any]:
     """Return the parts of ``side`` cut like those of the features."""
-    count, cut = dask.delayed(tables.count_rows, pure=True), dask.delayed(tables.cut, pure=True)
-    counts = dask.compute([count(part) for part in features], [count(part) for part in side])
-    ends, side_ends = ([0, *itertools.accumulate(rows)] for rows in counts)
+    counts = _computed(scheduler, [task(tables.count_rows, part) for part in [*features, *side]])
+    ends, side_ends = (
+        [0, *itertools.accumulate(rows)] for rows in (counts[: len(features)], counts[len(features) :])
+    )
     if ends[-1] != side_ends[-1]:
         raise DataError(f"{name}: {side_ends[-1]} rows, X has {ends[-1]}; give one for each row of X")
     parts = []
@@ -145,5 +162,6 @@ def _cut(features: list[Any], side: list[Any], name: str, as_labels: bool) -> li
             if max(first, start) < min(end, stop)
         ]
         pieces = pieces or [(side[0], (0, 0))]
-        parts.append(cut(number, as_labels, [bounds for _, bounds in pieces], *(part for part, _ in pieces)))
+        bounds = [bounds for _, bounds in pieces]
+        parts.append(task(tables.cut, number, as_labels, bounds, *(part for part, _ in pieces)))
     return parts

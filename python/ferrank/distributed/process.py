@@ -14,6 +14,7 @@ from ferrank.run import finish
 __all__ = [
     "Asked",
     "Floats",
+    "StoppedError",
     "coder_of",
     "finish_of",
     "hold",
@@ -39,7 +40,7 @@ _known_lock = threading.Lock()
 _stopped: set[str] = set()
 
 
-class _StoppedError(Exception):
+class StoppedError(Exception):
     """The run was given up."""
 
 
@@ -113,7 +114,7 @@ def release(token: str, stop: bool) -> None:
 
 def _check(token: str) -> None:
     if token in _stopped:
-        raise _StoppedError
+        raise StoppedError
 
 
 def _let_go(token: str) -> None:

@@ -12,12 +12,26 @@ from typing import Any
 
 from ferrank import _core
 
-__all__ = ["SPILL_FRACTION", "TaskResources"]
+__all__ = ["BESIDE_FRACTION", "SPILL_FRACTION", "Room", "TaskResources"]
 
-_BESIDE_FRACTION = 0.9
+BESIDE_FRACTION = 0.9
 """Share of a worker's limit up to which a task goes that has the worker's own partitions beside it."""
 SPILL_FRACTION = 0.7
 """Share of a worker's limit from which on dask writes data to disk, unless it is told another."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """The memory of a worker."""
+
+    limit: int
+    """bytes that it may hold"""
+    held: int
+    """bytes that it holds, and dask cannot spill"""
+
+    def left(self, share: float) -> int:
+        """Return the bytes that are left until it holds ``share`` of its limit."""
+        return int(share * self.limit) - self.held
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,7 @@ class TaskResources:
         most = None if worker is None else worker.memory_manager.memory_limit
         if not most:
             return self.limit()
-        beside = int(most * _BESIDE_FRACTION)
+        beside = int(most * BESIDE_FRACTION)
         return beside if self.memory is None else min(beside, self.memory)
 
     def limit_amid(self) -> int | None:

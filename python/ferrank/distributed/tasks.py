@@ -14,7 +14,7 @@ from ferrank.data.classes import IntegerTargets, integer_targets
 from ferrank.distributed.process import Asked, coder_of, finish_of, hold, source_of, to_bytes, turn_of
 from ferrank.distributed.relief_apart import draw
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.tables import Batch, refuse_written_lists
+from ferrank.distributed.tables import Batch, checksum, refuse_written_lists
 from ferrank.run import finish
 
 __all__ = [
@@ -32,9 +32,6 @@ __all__ = [
     "search",
 ]
 
-_NARROW = 255
-"""Most codes of a feature that is kept in one byte."""
-
 
 @dataclass(frozen=True)
 class Count:
@@ -47,6 +44,7 @@ class Count:
     """bytes"""
     integer_targets: IntegerTargets
     """of its rows"""
+    checksum: int
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,10 @@ class Description:
     """contributions of a complete run"""
     lacking: list[int]
     """n_targets; rows that lack each"""
-    row_bytes: int
-    """of the codes of a row"""
+    in_memory: int = 0
+    """bytes that a forest takes in a process that has the codes of all rows"""
+    over_parts: int = 0
+    """bytes that a forest takes in each process where partitions keep their codes"""
     obstacle: str | None = None
     """why a worker must hold all rows, or their codes; None if none must"""
     n_listed: int = 0
@@ -78,7 +78,7 @@ def count(batch: Batch, roles: dict[str, Any], settings: dict[str, Any], alone: 
         refuse_written_lists(table, number)
         source = source_of(table, f"partition {number}")
         _, kept = finish(_core.count(source, roles, settings, alone))
-        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles)))
+        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles), checksum(table)))
     return found
 
 
@@ -104,28 +104,23 @@ def describe(whole: bytes, asked: Asked) -> Description:
     schema, roles, settings = asked
     n_keys = _core.n_keys(source_of(schema.empty_table(), "the data set"), roles, settings, whole)
     told = pa.ipc.open_stream(whole).read_all()
-    columns = told.select(["name", "role", "missing", "distinct", "categories"]).to_pylist()
+    columns = told.select(["name", "role", "missing", "categories"]).to_pylist()
     targets = [column for column in columns if column["role"] == "target"]
-    row_bytes = sum(_code_bytes(column, settings) for column in columns if column["role"] == "feature")
     lacking = [target["missing"] for target in targets]
     obstacle = _core.obstacle(source_of(schema.empty_table(), "the data set"), roles, settings, whole)
     n_lists = max((len(target["categories"] or ()) for target in targets), default=1) or 1
-    described = Description(n_keys, lacking, row_bytes, obstacle)
+    described = Description(n_keys, lacking, obstacle=obstacle)
+    empty = source_of(schema.empty_table(), "the data set")
+    if settings["ranker"] == "forest":
+        in_memory, over_parts = _core.needs(empty, roles, settings, whole)
+        described = replace(described, in_memory=in_memory, over_parts=over_parts)
     if obstacle is not None:
         return described
-    empty = source_of(schema.empty_table(), "the data set")
     if settings["ranker"] == "forest":
         return replace(described, rounds=_core.rounds(empty, roles, settings, whole))
     n_listed = len(draw(asked, whole, (0, n_keys))) * (1 + n_lists * (1 + max(settings["n_neighbors"])))
     of_all, ranked = _core.beside(empty, roles, settings, whole)
     return replace(described, n_listed=n_listed, of_all=of_all, ranked=ranked)
-
-
-def _code_bytes(column: dict[str, Any], settings: dict[str, Any]) -> int:
-    """Return the bytes of a code of a feature."""
-    found = column["categories"] if column["distinct"] is None else column["distinct"]
-    n_codes = settings.get("max_bins", 0) if found is None else len(found)
-    return 1 if n_codes <= _NARROW else 2
 
 
 def code(token: str, batch: Batch, asked: Asked, whole: bytes, alone: int | None) -> bytes:

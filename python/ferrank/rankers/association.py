@@ -119,7 +119,7 @@ class AssociationRanker(AssociationPlan, Ranker):
         self.n_features_to_select = n_features_to_select
         self.scope = scope
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, client: Any = None) -> Self:
         """Rank the features.
 
         Parameters
@@ -128,9 +128,12 @@ class AssociationRanker(AssociationPlan, Ranker):
             The features, as for :meth:`ForestRanker.fit`.
         y : array or frame of shape (n_rows,) or (n_rows, n_targets)
             The targets, as for :meth:`ForestRanker.fit`.
+        client : dask.distributed.Client, optional
+            For a dask collection: whose cluster ranks it. By default the scheduler that dask would use. With
+            an asynchronous client, what is returned has to be awaited.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, None, None)
+        return self._fit(X, y, None, None, client)

@@ -1,12 +1,14 @@
 """Base classes of the rankers: scikit-learn estimators that select features."""
 
 import numbers
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ferrank._core import Source
@@ -17,7 +19,8 @@ from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import is_lazy
 from ferrank.data.values import label_sets
 from ferrank.errors import DataError, SettingError
-from ferrank.rankers.plan import Plan
+from ferrank.progress import Progress
+from ferrank.rankers.plan import Plan, refuse_client
 from ferrank.ranking import Ranking
 
 __all__ = ["Ranker"]
@@ -30,6 +33,7 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
     """
 
     n_features_to_select: int | float | None
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"client": UNUSED}
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; for a dask collection, a dask collection."""
@@ -48,9 +52,13 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
             return X[[name for name, kept in zip(X.columns, mask, strict=True) if kept]]
         return X[:, np.flatnonzero(mask)]
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, client: Any = None) -> Self:
         if is_lazy(X):
-            return self._fit_collection(X, y, sample_weight, groups)
+            from ferrank.distributed import on_scheduler
+
+            fitted: Self = on_scheduler(client, partial(self._fit_collection, X, y, sample_weight, groups))
+            return fitted
+        refuse_client(client, "X")
         self._keep(self._rank_source(*self._examples(X, y, sample_weight, groups)))
         return self
 
@@ -87,7 +95,15 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
             "hierarchy": edges_of(self.hierarchy),
         }
 
-    def _fit_collection(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+    def _fit_collection(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        scheduler: Any,
+        progress: Progress | None = None,
+    ) -> Self:
         from dask.delayed import Delayed
 
         from ferrank.distributed import Partitions
@@ -99,8 +115,8 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         roles = self._own_roles()
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
         roles["categorical_features"] = categorical_names(self.categorical_features, names)
-        partitions = Partitions.joined(X, y, sample_weight, groups, as_labels=_label_sets(roles))
-        self._keep(self._rank_partitions(partitions, roles))
+        partitions = Partitions.joined(X, y, sample_weight, groups, scheduler, as_labels=_label_sets(roles))
+        self._keep(self._rank_partitions(partitions, roles, scheduler, progress))
         self.n_features_in_ = len(self.result_.features)
         if hasattr(X, "columns") and not isinstance(X, Delayed):
             self.feature_names_in_ = np.array(self.result_.features, dtype=object)

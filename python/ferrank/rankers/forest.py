@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from sklearn.utils.metaestimators import available_if
 
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
+from ferrank.data.source import is_lazy
 from ferrank.rankers.plan import ForestPlan
 from ferrank.rankers.predicting import PredictingRanker, takes_streams
 
@@ -279,7 +280,9 @@ class ForestRanker(ForestPlan, PredictingRanker):
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, *, client: Any = None
+    ) -> Self:
         """Rank the features.
 
         Parameters
@@ -300,6 +303,9 @@ class ForestRanker(ForestPlan, PredictingRanker):
             The group that each row belongs to, such as a patient: strings, integers or categories, without
             missing values. Rows of a group stay together: bags are drawn group by group [1]_, and a tree's
             out-of-bag rows are of groups that it has not seen. Without bootstrap, all trees see all rows.
+        client : dask.distributed.Client, optional
+            For a dask collection: whose cluster ranks it. By default the scheduler that dask would use. With
+            an asynchronous client, what is returned has to be awaited.
 
         Returns
         -------
@@ -316,10 +322,10 @@ class ForestRanker(ForestPlan, PredictingRanker):
            Society B 69, 2007.
         """
         self._forget_trees()
-        self._fit(X, y, sample_weight, groups)
-        if self.keep_trees:
+        fitted = self._fit(X, y, sample_weight, groups, client)
+        if self.keep_trees and not is_lazy(X):
             self._keep_trees(y)
-        return self
+        return fitted
 
     @available_if(takes_streams)  # type: ignore[untyped-decorator]
     def partial_fit(

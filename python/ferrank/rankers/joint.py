@@ -89,7 +89,7 @@ class JointRanker(JointPlan, Ranker):
     ['x1', 'x2', 'x4']
     """
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, *, client: Any = None) -> Self:
         """Rank the features.
 
         Parameters
@@ -100,9 +100,11 @@ class JointRanker(JointPlan, Ranker):
             The targets, as for :meth:`ForestRanker.fit`.
         groups : array of shape (n_rows,), optional
             The group that each row belongs to, as for :meth:`ForestRanker.fit`.
+        client : dask.distributed.Client, optional
+            As for :meth:`ForestRanker.fit`.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, None, groups)
+        return self._fit(X, y, None, groups, client)

@@ -39,6 +39,7 @@ __all__ = [
     "ReliefPlan",
     "UnivariatePlan",
     "plain",
+    "refuse_client",
     "seed_of",
 ]
 
@@ -120,6 +121,7 @@ class Plan(ABC):
         self,
         partitions: Any,
         roles: dict[str, Any],
+        scheduler: Any,
         progress: Progress | None = None,
     ) -> Ranking:
         """Rank the features of a dask collection, where its partitions lie."""
@@ -132,6 +134,7 @@ class Plan(ABC):
             roles,
             self._resources(),
             self.scope,
+            scheduler,
             progress,
         )
 
@@ -557,16 +560,26 @@ class JointPlan(Plan):
         self,
         partitions: Any,
         roles: dict[str, Any],
+        scheduler: Any,
         progress: Progress | None = None,
     ) -> Ranking:
         started = time.perf_counter()
         rankers = self._rankers(grouped=roles.get("groups") is not None)
-        rankings = [ranker._rank_partitions(partitions, roles, progress) for ranker in rankers]
+        rankings = [ranker._rank_partitions(partitions, roles, scheduler, progress) for ranker in rankers]
         return join(rankings, _settings_of(rankers), time.perf_counter() - started)
 
 
 def _settings_of(rankers: list[EnginePlan]) -> dict[str, Any]:
     return {"ranker": "joint"} | {ranker._engine: ranker._settings() for ranker in rankers}
+
+
+def refuse_client(client: Any, what: str) -> None:
+    """Raise where a client is given, but no collection to be ranked on its cluster."""
+    if client is not None:
+        raise SettingError(
+            f"client: for dask collections, whose partitions its workers rank; {what} is in this process: "
+            "leave it out, or make a collection, such as dask.dataframe.from_pandas(…, npartitions=8)"
+        )
 
 
 def plain(settings: dict[str, Any]) -> dict[str, Any]:

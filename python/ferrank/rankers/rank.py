@@ -22,7 +22,7 @@ from ferrank.data.tables import as_table
 from ferrank.data.values import group_column, unlike
 from ferrank.errors import DataError, SettingError, SpoiledDataWarning
 from ferrank.progress import Progress, shown
-from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan
+from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
 from ferrank.rankers.registry import chosen_plan, dataset_of, given_twice, opened, with_preset
 from ferrank.ranking import Clusters, Ranking
 from ferrank.ranking.clusters import MOST_FEATURES, check_association
@@ -55,6 +55,7 @@ def rank(
     clusters: bool | float | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | bool | None = None,
+    client: Any = None,
     **settings: Any,
 ) -> Ranking:
     """Rank the features of a data set.
@@ -68,7 +69,7 @@ def rank(
         open file; any object with the Arrow C stream interface (pyarrow, pandas, polars, DuckDB …), pyarrow
         data sets, lazy frames, and other tables; a NumPy array or sparse SciPy array, with columns ``x0``,
         ``x1`` …. What can be read only once is first copied to a temporary file. Or a dask DataFrame, Array,
-        or list of delayed partitions, which are ranked on the cluster.
+        or list of delayed partitions or futures, which are ranked on the cluster.
     target : str, sequence of str or array, optional
         The names of the targets; ``task`` says which stand for classes. Or their values, an array of shape
         (n_rows,) or (n_rows, n_targets), as scikit-learn's ``y``. One of ``target``, ``target_last`` and
@@ -120,6 +121,9 @@ def rank(
     progress : callable or bool, optional
         Called as ``progress(phase, done, total)`` ten times per second. True draws a line on stderr, or a bar
         in a notebook if tqdm is installed.
+    client : dask.distributed.Client, optional
+        For a dask collection: whose cluster ranks it. By default the scheduler that dask would use. With an
+        asynchronous client, what is returned has to be awaited: ``await rank(…, client=client)``.
     **settings
         Parameters of the ranker, if ``ranker`` is a name or not given.
 
@@ -163,37 +167,52 @@ def rank(
     target = _as_names(data, target)
     data = _named(data, feature_names)
     association = check_association(clusters)
-    with shown(progress) as line:
-        if not _holds_values(data, target):
-            data, sample_weight = _with_column(data, "sample_weight", sample_weight)
-            data, groups = _with_column(data, "groups", groups)
-            dataset = dataset_of(
-                data,
-                target=target if target is None or isinstance(target, str) else list(target),
-                target_last=target_last,
-                labels=labels,
-                task=task,
-                hierarchy=hierarchy,
-                drop=drop,
-                sample_weight=sample_weight,
-                groups=groups,
-                categorical_features=categorical_features,
+
+    def ranked(scheduler: Any = None) -> Ranking:
+        with shown(progress) as line:
+            if not _holds_values(data, target):
+                rows, weight = _with_column(data, "sample_weight", sample_weight)
+                rows, group = _with_column(rows, "groups", groups)
+                dataset = dataset_of(
+                    rows,
+                    target=target if target is None or isinstance(target, str) else list(target),
+                    target_last=target_last,
+                    labels=labels,
+                    task=task,
+                    hierarchy=hierarchy,
+                    drop=drop,
+                    sample_weight=weight,
+                    groups=group,
+                    categorical_features=categorical_features,
+                )
+                weighted = dataset.sample_weight is not None
+                chosen = chosen_plan(ranker, settings, weighted=weighted, task=dataset.task)
+                return _rank_dataset(
+                    chosen, dataset, scheduler, line, resume, association, keeps=dataset is data
+                )
+            columns = {"target_last": target_last, "labels": labels, "drop": drop or None, "resume": resume}
+            for name, value in columns.items():
+                if value is not None:
+                    raise SettingError(f"{name}: not where target holds the values themselves; leave it out")
+            chosen = chosen_plan(ranker, settings, weighted=sample_weight is not None, task=task)
+            given = {"task": task, "hierarchy": hierarchy, "categorical_features": categorical_features}
+            return _rank_values(
+                chosen, data, target, given, sample_weight, groups, scheduler, line, association
             )
-            weighted = dataset.sample_weight is not None
-            chosen = chosen_plan(ranker, settings, weighted=weighted, task=dataset.task)
-            return _rank_dataset(chosen, dataset, line, resume, association, keeps=dataset is data)
-        columns = {"target_last": target_last, "labels": labels, "drop": drop or None, "resume": resume}
-        for name, value in columns.items():
-            if value is not None:
-                raise SettingError(f"{name}: not where target holds the values themselves; leave it out")
-        chosen = chosen_plan(ranker, settings, weighted=sample_weight is not None, task=task)
-        given = {"task": task, "hierarchy": hierarchy, "categorical_features": categorical_features}
-        return _rank_values(chosen, data, target, given, sample_weight, groups, line, association)
+
+    if not (data.is_lazy if isinstance(data, Dataset) else is_lazy(data)):
+        refuse_client(client, "data")
+        return ranked()
+    from ferrank.distributed import on_scheduler
+
+    found: Ranking = on_scheduler(client, ranked)
+    return found
 
 
 def _rank_dataset(
     ranker: Plan,
     dataset: Dataset,
+    scheduler: Any,
     progress: Progress | None,
     resume: Any,
     association: float | None,
@@ -204,12 +223,12 @@ def _rank_dataset(
     if dataset.is_lazy:
         _check_in_memory(association)
         roles = dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
-        return ranker._rank_partitions(_partitions(dataset, resume), roles, progress)
+        return ranker._rank_partitions(_partitions(dataset, resume), roles, scheduler, progress)
     source, roles = opened(ranker, dataset)
     if not dataset._is_checked:
         dataset._is_checked = True
         for finding in worst(source, roles):
-            warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=3)
+            warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=4)
     profile = None
     if keeps and ranker.until is None and isinstance(ranker, EnginePlan):
         profile = dataset.profile(roles, ranker._settings(), partial(ranker._profile, source, roles))
@@ -294,6 +313,7 @@ def _rank_values(
     given: dict[str, Any],
     sample_weight: Any,
     groups: Any,
+    scheduler: Any,
     progress: Progress | None,
     association: float | None,
 ) -> Ranking:
@@ -306,7 +326,7 @@ def _rank_values(
     own.set_params(**{name: value for name, value in given.items() if value is not None})
     if is_lazy(X):
         _check_in_memory(association)
-        own._fit(X, y, sample_weight, groups)
+        own._fit_collection(X, y, sample_weight, groups, scheduler, progress)
         return own.result_
     source, roles = own._examples(X, y, sample_weight, groups)
     return _with_clusters(own._rank_source(source, roles, progress), source, roles, association)

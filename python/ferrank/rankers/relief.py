@@ -277,7 +277,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, *, client: Any = None) -> Self:
         """Rank the features.
 
         Parameters
@@ -295,6 +295,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
             The group that each row belongs to, such as a patient: strings, integers or categories, without
             missing values. The neighbors of a row are rows of other groups: rows of its own group are alike
             for reasons that tell nothing of other groups.
+        client : dask.distributed.Client, optional
+            For a dask collection: whose cluster ranks it. By default the scheduler that dask would use. With
+            an asynchronous client, what is returned has to be awaited.
 
         Returns
         -------
@@ -305,7 +308,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         DataError, ColumnTypeError, SettingError
             For invalid data or settings; the message names the column or setting and what is valid.
         """
-        return self._fit(X, y, None, groups)
+        return self._fit(X, y, None, groups, client)
 
     def partial_fit(self, X: Any = None, y: Any = None, groups: Any = None) -> Self:
         """Rank the features of a stream, batch by batch; batches are not kept.

@@ -83,9 +83,9 @@ class StreamRanker(EnginePlan, Ranker):
     reservoir_rows: int
     half_life: float | None
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, client: Any = None) -> Self:
         self._forget()
-        return super()._fit(X, y, sample_weight, groups)
+        return super()._fit(X, y, sample_weight, groups, client)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         with _feeding(self):

@@ -28,7 +28,7 @@ use super::shadows;
 use super::space::Space;
 use crate::context::GrowContext;
 use ferrank_data::intake::{View, numbered};
-use ferrank_data::profile::Profile;
+use ferrank_data::profile::{ColumnProfile, Profile};
 use ferrank_data::schema::{Problem, Task};
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part as Coded};
 use ferrank_ranking::RunOptions;
@@ -58,6 +58,36 @@ pub fn rounds(view: View<'_>, params: &ForestParams, profile: &Profile) -> Resul
     let problem = view.problem()?;
     let identity = Identity::new(params.clone(), &problem, profile);
     Ok(shadows::rounds(identity.n_keys(), problem.features.len(), params))
+}
+
+/// Bytes that a machine needs for the trees of one thread, about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Needs {
+    /// Where it has the codes of all rows.
+    pub in_memory: f64,
+    /// Where parts keep them.
+    pub over_parts: f64,
+}
+
+/// What a machine needs to grow trees over the rows of `profile`.
+///
+/// # Errors
+/// An error that describes the invalid role.
+pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result<Needs> {
+    let (problem, rows) = (view.problem()?, profile.counts.kept);
+    let book = Codebook::new(profile, &problem, params.clusters(problem.task), "the data set")?;
+    let of_target = |column: &ColumnProfile| match column {
+        ColumnProfile::Numeric(_) => size_of::<f64>(),
+        ColumnProfile::Nominal(_) => size_of::<u16>(),
+        _ => 0,
+    };
+    let weight = if problem.weight.is_some() { size_of::<f64>() } else { 0 };
+    let row_bytes =
+        profile.targets.iter().map(of_target).sum::<usize>() + weight + book.label_bytes() + book.group_bytes();
+    Ok(Needs {
+        in_memory: external::bytes_in_memory(rows, &book, params, 1),
+        over_parts: external::bytes_over_parts(rows, row_bytes, params, problem.targets.len()),
+    })
 }
 
 /// What every machine knows of a data set in parts.

@@ -78,6 +78,24 @@ pub(crate) fn rounds(
     Ok(rounds.into_iter().map(|round| (round.start, round.end)).collect())
 }
 
+/// Bytes that a worker needs to grow trees: with the codes of all rows, and where parts keep them.
+#[pyfunction]
+pub(crate) fn needs(
+    py: Python<'_>,
+    source: &Source,
+    roles: &Bound<'_, PyDict>,
+    settings: &Bound<'_, PyDict>,
+    profile: PyBackedBytes,
+) -> PyResult<(u64, u64)> {
+    let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
+    let needs = py.detach(|| {
+        let profile = Profile::from_ipc(profile.to_vec())?;
+        apart::needs(View::new(&*source.0, &roles, params.treatment()), &params, &profile)
+    });
+    let needs = needs.map_err(|e| to_py(py, e))?;
+    Ok((needs.in_memory as u64, needs.over_parts as u64))
+}
+
 /// The codes of a part, those of its shadows if there are some, and the number of its first row.
 type PartCodes = (PyBackedBytes, Option<PyBackedBytes>, usize);
 

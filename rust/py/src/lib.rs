@@ -38,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use super::accumulator::{Accumulator, Coded, cores, default_memory, merge_profiles, n_keys};
     #[pymodule_export]
-    use super::apart::{Apart, Coder, rounds};
+    use super::apart::{Apart, Coder, needs, rounds};
     #[pymodule_export]
     use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, parquet_sizes, spill};
     #[pymodule_export]

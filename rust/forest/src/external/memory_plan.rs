@@ -107,6 +107,11 @@ impl MemoryPlan {
 
 /// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
+    rows < u64::from(u32::MAX) && bytes_in_memory(rows, book, params, rayon::current_num_threads()) <= left as f64
+}
+
+/// Bytes of the store of `rows` rows, and of the bags and trees of so many `threads`.
+pub(crate) fn bytes_in_memory(rows: u64, book: &Codebook, params: &ForestParams, threads: usize) -> f64 {
     // Entries alone, and then with those of shadows.
     let entries = if params.shadows { 3 * book.entry_bytes() } else { book.entry_bytes() };
     // The value itself, and its component with a weight of its own.
@@ -114,15 +119,34 @@ pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left:
     let store = codes + 24 * (book.n_kept() + 1) + book.label_bytes() + book.group_bytes();
     // Rows, counts and pairs, twice, because a partition needs a copy; nodes.
     let bag = 8 + 2 * 20 + 2 + 2 * size_of::<BufferedNode>();
-    let threads = rayon::current_num_threads().min(params.n_estimators);
+    let threads = threads.min(params.n_estimators);
     let share = params.rows_per_tree(rows) as f64 / rows as f64;
     // The rows that trees predict.
     let sample = RowSample::bytes(rows, book.row_bytes());
     // What is known of each feature while a tree grows.
     let features = if entries > 0 { threads * 40 * book.codings.len() } else { 0 };
-    let bytes =
-        (sample + entries + features) as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0));
-    rows < u64::from(u32::MAX) && bytes <= left as f64
+    (sample + entries + features) as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0))
+}
+
+/// Bytes that growth over parts takes of `rows` rows whose codes are elsewhere: targets and weights of `row_bytes`, as
+/// they come and as they are kept, and for scores that read out-of-bag rows a tree.
+pub(crate) fn bytes_over_parts(rows: u64, row_bytes: usize, params: &ForestParams, n_targets: usize) -> f64 {
+    let tree = if oob_needs(&params.scores).is_some() {
+        let (n, draws) = (rows as f64, params.rows_per_tree(rows) as f64);
+        let bag_rows = if params.bootstraps() { -n * (-draws / n).exp_m1() } else { n };
+        let size = OobSize {
+            leaves: bag_rows.min(draws / params.min_samples_leaf.max(1) as f64),
+            out_of_bag: n - bag_rows,
+            n_features: 0,
+            n_targets,
+            n_rows: rows as usize,
+            is_narrow: true,
+        };
+        size.tree_bytes()
+    } else {
+        0
+    };
+    2.0 * rows as f64 * row_bytes as f64 + tree as f64
 }
 
 fn per_node(context: GrowContext<'_>) -> usize {
