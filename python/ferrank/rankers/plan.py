@@ -349,14 +349,18 @@ class ReliefPlan(EnginePlan):
         return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf())
 
     def _rank_partitions(
-        self, partitions: Any, roles: dict[str, Any], progress: Progress | None = None
+        self,
+        partitions: Any,
+        roles: dict[str, Any],
+        scheduler: Any,
+        progress: Progress | None = None,
     ) -> Ranking:
         if self.turf_step is None:
-            return super()._rank_partitions(partitions, roles, progress)
+            return super()._rank_partitions(partitions, roles, scheduler, progress)
         once = self._iteration()
 
         def rank(dropped: list[str], iteration: int) -> Ranking:
-            return once._rank_partitions(partitions, _without(roles, dropped), progress)
+            return once._rank_partitions(partitions, _without(roles, dropped), scheduler, progress)
 
         return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf())
 
