@@ -108,7 +108,7 @@ fn streams_from_before_the_continuation_marker_are_read() {
 fn large(rows: usize) -> RecordBatch {
     let number = |i: usize| (i % 7 != 3).then_some(i as i64);
     let text = |i: usize| (i % 5 != 1).then(|| "ab".repeat(i % 4));
-    let items = |i: usize| (i % 3 != 2).then(|| (0..i % 4).map(|n| (n != 1).then_some((i + n) as i32)));
+    let items = |i: usize| (i % 3 != 2).then(|| (0..i % 4).map(move |n| (n != 1).then_some((i + n) as i32)));
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("int", Arc::new((0..rows).map(number).collect::<Int64Array>())),
         ("flag", Arc::new((0..rows).map(|i| (i % 11 != 0).then_some(i % 2 == 0)).collect::<BooleanArray>())),
