@@ -11,9 +11,8 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.numpy_files import npy_source, npz_source
-from ferrank.data.opening import Folder, reading, suffix_of
+from ferrank.data.opening import Folder, TempFolder, reading, suffix_of
 from ferrank.data.orc import orc_source
-from ferrank.data.remote import TempFolder
 from ferrank.data.tables import as_table
 from ferrank.errors import ResourceError
 from ferrank.run import finish

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder, numbered
-from ferrank.data.remote import TempFolder
+from ferrank.data.opening import Folder, TempFolder, numbered
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["array_source", "npy_source", "npz_source"]

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder
-from ferrank.data.remote import TempFolder
+from ferrank.data.opening import Folder, TempFolder
 from ferrank.errors import DataError, ResourceError
 
 __all__ = ["orc_source"]
