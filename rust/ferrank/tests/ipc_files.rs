@@ -9,7 +9,7 @@ use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Int64Array, LargeStringArray, ListArray, NullArray,
+    ArrayRef, BooleanArray, DictionaryArray, Float32Array, Int64Array, LargeStringArray, ListArray, NullArray,
     RecordBatch, StringArray, StringViewArray, UInt8Array,
 };
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};

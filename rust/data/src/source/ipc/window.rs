@@ -66,6 +66,8 @@ impl Part {
 struct Node {
     rows: usize,
     bitmap: Option<usize>,
+    /// Values that are not there, where no bitmap tells.
+    missing: usize,
 }
 
 struct Window<'a> {
@@ -130,7 +132,8 @@ impl Window<'_> {
         if usize::try_from(node.length()).map_or(true, |length| length < rows.end) {
             return Err("a column has fewer rows than its batch".into());
         }
-        let mut read = Node { rows: rows.len(), bitmap: None };
+        let missing = if data_type.is_null() { rows.len() } else { 0 };
+        let mut read = Node { rows: rows.len(), bitmap: None, missing };
         if !data_type.is_null() {
             let is_whole = node.null_count() == 0 || rows.is_empty();
             let bitmap = if is_whole { 0..0 } else { rows.start / BITS..rows.end.div_ceil(BITS) };
@@ -234,7 +237,7 @@ impl Window<'_> {
             .read
             .iter()
             .map(|node| {
-                let missing = node.bitmap.map_or(0, |part| {
+                let missing = node.bitmap.map_or(node.missing, |part| {
                     let start = buffers[part].offset() as usize;
                     node.rows - ones(&bytes[start..], node.rows)
                 });
