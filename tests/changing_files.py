@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 
-ROWS = 60_000
+ROWS = 90_000
 WORKER = """
 import sys, warnings, ferrank as fr
 warnings.simplefilter("ignore")

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use memchr::{memchr, memrchr};
 
-use super::ArffError;
+use super::error::ArffError;
 use super::text::{LONGEST_LINE, Lines};
 
 /// Bytes read at a time.

@@ -25,6 +25,7 @@
 
 mod blocks;
 mod column;
+mod error;
 mod header;
 mod row;
 mod text;
@@ -33,9 +34,10 @@ use std::io::Read;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 
 use blocks::Blocks;
+pub use error::ArffError;
 use header::Attribute;
 pub use header::HIERARCHY;
 use row::{Rows, SparseBase};
@@ -43,41 +45,6 @@ use text::{Fault, Lines};
 
 /// Most text of a batch, which bounds the memory that long texts take.
 const BATCH_BYTES: usize = 32 << 20;
-
-/// What is wrong with an ARFF file, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ArffError {
-    /// The text breaks the rules of the format.
-    Syntax {
-        /// Line, from 1.
-        line: u64,
-        /// Character of the line, from 1.
-        column: usize,
-        /// What was found there, and what would do.
-        message: String,
-    },
-    /// The file cannot be read; what the system said.
-    Read(String),
-    /// Arrow cannot hold the values, such as more than 2 GiB of text in a batch.
-    Arrow(String),
-}
-
-impl std::fmt::Display for ArffError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ArffError::Syntax { line, column, message } => write!(f, "line {line}, column {column}: {message}"),
-            ArffError::Read(message) | ArffError::Arrow(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for ArffError {}
-
-impl From<ArrowError> for ArffError {
-    fn from(error: ArrowError) -> Self {
-        ArffError::Arrow(error.to_string())
-    }
-}
 
 /// Returns true if `bytes` begin like ARFF: after blank lines and comments, with a keyword of its header.
 pub fn is_arff(bytes: &[u8]) -> bool {
