@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections import Counter, defaultdict
@@ -27,6 +28,7 @@ from hostile import KINDS, SilentError
 SECONDS = 20
 LIMIT_MB = 400
 BEYOND_MB = 64
+SAMPLE_SECONDS = 0.005
 ADDRESS_SPACE = 12 << 30
 """Bytes; what is asked for beyond them fails, and ends a process that does not expect it."""
 OUTCOMES = ("fine", "refused", "crash", "hang", "panic", "foreign", "memory", "silent")
@@ -166,21 +168,20 @@ def _work(options) -> int:
             file.unlink()
         # Told before the case is made, which may be what fails.
         tell(kind=kind, number=number, outcome=None)
-        before = _reset_peak()
         outcome, detail = "fine", ""
-        try:
-            KINDS[kind](random.Random(f"{kind}/{number}"), folder, LIMIT_MB)
-        except ferrank.FerrankError as error:
-            outcome = "panic" if "this is a bug" in str(error) else "refused"
-            detail = str(error)
-        except SilentError as error:
-            outcome, detail = "silent", str(error)
-        except BaseException as error:
-            outcome = "panic" if type(error).__name__ == "PanicException" else "foreign"
-            detail = f"{type(error).__name__}: {error} {_place(error)}"
-        peak = _status("VmHWM")
-        if outcome in ("fine", "refused") and peak > max(LIMIT_MB, before) + BEYOND_MB:
-            outcome, detail = "memory", f"{peak:.0f} MB, {before:.0f} before; {detail}"
+        with _Peak() as peak:
+            try:
+                KINDS[kind](random.Random(f"{kind}/{number}"), folder, LIMIT_MB)
+            except ferrank.FerrankError as error:
+                outcome = "panic" if "this is a bug" in str(error) else "refused"
+                detail = str(error)
+            except SilentError as error:
+                outcome, detail = "silent", str(error)
+            except BaseException as error:
+                outcome = "panic" if type(error).__name__ == "PanicException" else "foreign"
+                detail = f"{type(error).__name__}: {error} {_place(error)}"
+        if outcome in ("fine", "refused") and peak.most > max(LIMIT_MB, peak.before) + BEYOND_MB:
+            outcome, detail = "memory", f"{peak.most:.0f} MB, {peak.before:.0f} before; {detail}"
         tell(kind=kind, number=number, outcome=outcome, detail=detail[:600])
     return 0
 
@@ -192,17 +193,29 @@ def _place(error: BaseException) -> str:
     return "" if trace is None else f"({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"
 
 
-def _reset_peak() -> float:
-    """Return the resident memory in MB, from which the peak is counted anew."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
+class _Peak:
+    """The most anonymous memory of the process in MB while a case runs: mapped files are not in it."""
+
+    def __enter__(self):
+        self.before = self.most = _anonymous()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def _watch(self):
+        while not self._is_over.wait(SAMPLE_SECONDS):
+            self.most = max(self.most, _anonymous())
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._thread.join()
 
 
-def _status(name: str) -> float:
+def _anonymous() -> float:
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith(name):
+            if line.startswith("RssAnon:"):
                 return int(line.split()[1]) / 1_000
     return 0.0
 

@@ -13,6 +13,8 @@ import io
 import json
 import os
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -830,6 +832,9 @@ def _zeros(mb: int) -> np.ndarray[Any, Any]:
 def bombs(random: Random, folder: Path, limit: int) -> None:
     """Little files that unpack to more than the limit."""
     makers = [
+        _dictionary_bomb,
+        _wide_bomb,
+        _orc_bomb,
         _arrow_bomb,
         _stream_bomb,
         _parquet_bomb,
@@ -841,7 +846,8 @@ def bombs(random: Random, folder: Path, limit: int) -> None:
     ]
     make = random.choice(makers)
     path = folder / f"case{_BOMBS[make.__name__][0]}"
-    path.write_bytes(_bomb(make.__name__))
+    # Made elsewhere, so that what making takes is not counted.
+    path.write_bytes(_made(make.__name__))
     limits = {"memory_limit": f"{limit}MB"}
     if make is _ledger_bomb:
         fr.Accumulator.load(path)
@@ -850,8 +856,36 @@ def bombs(random: Random, folder: Path, limit: int) -> None:
 
 
 @functools.cache
-def _bomb(name: str) -> bytes:
-    return _BOMBS[name][1]()
+def _made(name: str) -> bytes:
+    code = f"import sys, hostile; sys.stdout.buffer.write(hostile._BOMBS[{name!r}][1]())"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parent).stdout
+
+
+def _dictionary_bomb() -> bytes:
+    sink = io.BytesIO()
+    words = pa.array(["a" * 500_000_000, "b"])
+    table = pa.table(
+        {"a": pa.DictionaryArray.from_arrays(pa.array([0, 1] * 20, pa.int32()), words), "y": range(40)}
+    )
+    with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _wide_bomb() -> bytes:
+    sink = io.BytesIO()
+    table = pa.table({f"c{n}": np.zeros(150_000) for n in range(800)} | {"y": np.zeros(150_000)})
+    pa.parquet.write_table(table, sink, compression="zstd", row_group_size=150_000)
+    return sink.getvalue()
+
+
+def _orc_bomb() -> bytes:
+    sink = io.BytesIO()
+    pa.orc.write_table(
+        pa.table({"a": _zeros(480), "y": _zeros(480)}), sink, compression="zstd", stripe_size=1 << 30
+    )
+    return sink.getvalue()
 
 
 def _arrow_bomb(file: bool = True) -> bytes:
@@ -908,6 +942,9 @@ def _ledger_bomb() -> bytes:
 
 
 _BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "_dictionary_bomb": (".arrow", _dictionary_bomb),
+    "_wide_bomb": (".parquet", _wide_bomb),
+    "_orc_bomb": (".orc", _orc_bomb),
     "_arrow_bomb": (".arrow", _arrow_bomb),
     "_stream_bomb": (".arrows", _stream_bomb),
     "_parquet_bomb": (".parquet", _parquet_bomb),

@@ -1,6 +1,9 @@
 """Any table in: formats, ways to write CSV, URLs, open files, data sets of other libraries."""
 
+import gzip
 import io
+import json
+import re
 import subprocess
 import sys
 import threading
@@ -163,6 +166,77 @@ def test_damaged_files(tmp_path: Path, suffix: str, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(fr.FerrankError, match=f"t.{suffix}|data: |no column"):
         fr.rank(path, "y")
+
+
+JSON_ROWS = [
+    {"day": "2024-02-29", "word": "a", "labels": ["p"], "x": 1, "deep": {"q": 1}, "y": 0.5},
+    {"day": "2024-03-01 10:00:00", "word": "2024-03-01", "labels": [], "x": None, "y": 1},
+    {"y": 2, "word": None, "late": True, "x": 18446744073709551615},
+]
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_types_of_json(tmp_path: Path, as_list: bool, suffix: str) -> None:
+    text = json.dumps(JSON_ROWS, indent=1) if as_list else "\n".join(map(json.dumps, JSON_ROWS))
+    path = tmp_path / f"t.json{suffix}"
+    path.write_bytes(gzip.compress(text.encode()) if suffix else text.encode())
+    rows = pa.table(fr.Dataset(path, "y"))
+    assert rows.column_names == ["day", "word", "labels", "x", "deep", "y", "late"]
+    assert rows.schema.types[:4] == [pa.timestamp("s"), pa.string(), pa.list_(pa.string()), pa.float64()]
+    assert rows["x"].to_pylist() == [1.0, None, 2.0**64]
+    assert rows["y"].to_pylist() == [0.5, 1.0, 2.0]
+    assert rows["late"].to_pylist() == [None, None, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1}\n{"a": "x"}', "the column 'a' has a number in row 1 and text in row 2; use one type"),
+        ('{"a": 1, "a": 2}', "row 1: has 'a' twice"),
+        ('{"a": 1}\n{"a": tru}', "row 2: expected ident"),
+        ('[{"a": 1}, {"a": 2}', "the list is cut off"),
+        ("{}", "there is no column in it"),
+        ("", "the file is empty"),
+    ],
+)
+def test_what_is_wrong_with_json_is_said(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(fr.DataError, match=re.escape(f"{path}: {said}")):
+        fr.inspect(path)
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "said"),
+    [
+        ("import os; os.abort()", fr.DataError, "its reader was ended by SIGABRT"),
+        ("raise SystemExit(7)", fr.DataError, "its reader ended with code 7"),
+        ("import sys; sys.exit('MemoryError: no')", fr.ResourceError, "more than 1024 MiB of memory"),
+        ("import time; time.sleep(60)", fr.DataError, "no rows came for"),
+    ],
+)
+def test_a_reader_of_orc_that_dies_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, error: type[Exception], said: str
+) -> None:
+    path = tmp_path / "t.orc"
+    pyarrow.orc.write_table(TABLE, path)
+    (tmp_path / "orc_to_arrow.py").write_text(script)
+    monkeypatch.setattr("ferrank.data.orc.__file__", str(tmp_path / "orc.py"))
+    monkeypatch.setattr("ferrank.data.orc._SECONDS_WITHOUT_ROWS", 1.0)
+    with pytest.raises(error, match=rf"t\.orc: .*{said}"):
+        fr.inspect(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process so")
+def test_a_reader_of_orc_has_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.orc"
+    pyarrow.orc.write_table(pa.table({"a": np.arange(4_000_000)}), path)
+    assert fr.Dataset(path, "a").source().rows == 4_000_000
+    monkeypatch.setattr("ferrank.data.orc._LEAST_BYTES", 1 << 20)
+    monkeypatch.setattr("ferrank.data.orc._GROWTH", 0)
+    with pytest.raises(fr.ResourceError, match=r"t\.orc: reading it takes more than 1 MiB of memory"):
+        fr.inspect(path)
 
 
 @pytest.fixture(scope="module")

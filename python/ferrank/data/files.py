@@ -9,10 +9,10 @@ from typing import Any
 from ferrank._core import Source
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.formats import open_excel, open_json, open_npy, open_npz, open_orc
-from ferrank.data.opening import Folder, regular
+from ferrank.data.opening import Folder, regular, suffix_of
 from ferrank.errors import ResourceError, SettingError
 
-__all__ = ["members", "open_file", "suffix_of"]
+__all__ = ["members", "open_file"]
 
 Reader = Callable[[Path, Iterable[str], Folder], Source]
 
@@ -54,16 +54,6 @@ def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
     return reader(path, as_text, temp_dir)
-
-
-def suffix_of(path: Path) -> str:
-    """Return the suffix that tells the format, without that of a compressor.
-
-    >>> suffix_of(Path("genes.CSV.gz"))
-    '.csv'
-    """
-    name = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2", ".zst", ".lz4"} else path
-    return name.suffix.lower()
 
 
 def members(data: Any) -> list[Path] | None:

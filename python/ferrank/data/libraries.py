@@ -5,13 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.opening import Folder, TempFolder
 from ferrank.data.partitioned import dataset_source
+from ferrank.data.streams import kept_stream
 from ferrank.data.tables import as_table
 from ferrank.errors import DataError
-from ferrank.run import finish
 
 __all__ = ["from_library"]
 
@@ -25,23 +24,20 @@ def from_library(data: Any, temp_dir: Folder) -> Source | None:
     """
     kind, module = type(data).__name__, type(data).__module__
     if module.startswith("pyarrow._dataset"):
-        return _kept(data.to_reader(), temp_dir) if kind == "Scanner" else dataset_source(data, "data set")
+        return (
+            kept_stream(data.to_reader(), temp_dir) if kind == "Scanner" else dataset_source(data, "data set")
+        )
     if kind == "LazyFrame" and module.startswith("polars"):
         return _from_lazy(data, temp_dir)
     if hasattr(data, "to_pyarrow_batches"):
-        return _kept(data.to_pyarrow_batches(), temp_dir)
+        return kept_stream(data.to_pyarrow_batches(), temp_dir)
     if hasattr(data, "with_format") and hasattr(data, "features"):
         return Source.table(data.with_format("arrow")[:], "data set")
     if module.startswith("narwhals"):
         native = data.to_native()
         return from_library(native, temp_dir) or Source.table(as_table(native), "table")
     is_iterator = hasattr(data, "__next__") and not hasattr(data, "read_next_batch")
-    return _kept(_reader(data), temp_dir) if is_iterator else None
-
-
-def _kept(reader: pa.RecordBatchReader, temp_dir: Folder) -> Source:
-    source: Source = finish(_core.spill(reader, "stream", temp_dir))
-    return source
+    return kept_stream(_reader(data), temp_dir) if is_iterator else None
 
 
 def _from_lazy(frame: Any, temp_dir: Folder) -> Source:

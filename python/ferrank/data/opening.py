@@ -23,6 +23,7 @@ __all__ = [
     "reading",
     "regular",
     "scheme_of",
+    "suffix_of",
 ]
 
 Folder = str | os.PathLike[str] | None
@@ -86,6 +87,16 @@ def regular(path: str | os.PathLike[str]) -> Path:
             f"{path}: is a pipe or a device; files are read more than once, so save it to a regular one first"
         )
     return path
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that tells the format, without that of a compressor.
+
+    >>> suffix_of(Path("genes.CSV.gz"))
+    '.csv'
+    """
+    name = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2", ".zst", ".lz4"} else path
+    return name.suffix.lower()
 
 
 @contextmanager

@@ -13,14 +13,14 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.files import members, open_file
-from ferrank.data.formats import array_source
 from ferrank.data.libraries import from_library
+from ferrank.data.numpy_files import array_source
 from ferrank.data.opening import Folder, TempFolder, is_remote, numbered
 from ferrank.data.partitioned import is_partitioned, open_partitioned
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.data.tables import as_table, checked_batches
+from ferrank.data.streams import kept_stream
+from ferrank.data.tables import as_table
 from ferrank.errors import ColumnTypeError, DataError, SettingError
-from ferrank.run import finish
 
 __all__ = ["is_future", "is_lazy", "open_source", "read", "read_all"]
 
@@ -86,9 +86,7 @@ def open_source(
     if labels is not None:
         raise SettingError("labels: a label XML goes with a file; name the labels as targets instead")
     if _is_stream(data):
-        stream = checked_batches(data) if isinstance(data, pa.RecordBatchReader) else data
-        source: _core.Source = finish(_core.spill(stream, "stream", temp_dir))
-        return source
+        return kept_stream(data, temp_dir)
     if isinstance(data, np.ndarray):
         return array_source(data, "array") if data.ndim == 2 else _no_table(data)
     if issparse(data):

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
-__all__ = ["as_matrix", "as_table", "checked", "checked_batches", "numbers_of", "values_of"]
+__all__ = ["as_matrix", "as_table", "checked", "numbers_of", "values_of"]
 
 _BUNCH = (
     "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
@@ -130,11 +130,6 @@ def _damaged(data: Any) -> str:
         except (pa.ArrowException, ValueError):
             return f"column '{name}'"
     return "a column"
-
-
-def checked_batches(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return a reader of the same batches, each of which is :func:`checked` when it comes."""
-    return pa.RecordBatchReader.from_batches(reader.schema, map(checked, reader))
 
 
 def _without_null_buffers(frame: Any) -> Any:

@@ -2,9 +2,9 @@
 //!
 //! ```
 //! let text = b"@relation r\n@attribute x numeric\n@attribute y {a, b}\n@data\n1.5,a\n?,b\n";
-//! let header = ferrank_arff::Header::read(text)?;
+//! let header = ferrank_arff::Header::read(&text[..])?;
 //! assert_eq!(header.schema().field(1).name(), "y");
-//! let batches: Vec<_> = header.batches(text, 65_536).collect::<Result<_, _>>()?;
+//! let batches: Vec<_> = header.batches(&text[..], 65_536).collect::<Result<_, _>>()?;
 //! assert_eq!(batches[0].num_rows(), 2);
 //! # Ok::<(), ferrank_arff::ArffError>(())
 //! ```
@@ -20,58 +20,31 @@
 //! - An attribute of CLUS's type `hierarchical` is text; its declaration is in the field's metadata under
 //!   [`HIERARCHY`].
 //!
-//! Memory: the header, and one batch from at most 32 MiB of text.
+//! A file is read in blocks of 1 MiB, never mapped: one that is cut short while it is read is an error at most.
+//! Memory: the header, a block, and one batch from at most 32 MiB of text.
 
+mod blocks;
 mod column;
+mod error;
 mod header;
 mod row;
 mod text;
 
+use std::io::Read;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 
+use blocks::Blocks;
+pub use error::ArffError;
 use header::Attribute;
 pub use header::HIERARCHY;
-use row::Rows;
+use row::{Rows, SparseBase};
 use text::{Fault, Lines};
 
 /// Most text of a batch, which bounds the memory that long texts take.
 const BATCH_BYTES: usize = 32 << 20;
-
-/// What is wrong with an ARFF file, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ArffError {
-    /// The text breaks the rules of the format.
-    Syntax {
-        /// Line, from 1.
-        line: u64,
-        /// Character of the line, from 1.
-        column: usize,
-        /// What was found there, and what would do.
-        message: String,
-    },
-    /// Arrow cannot hold the values, such as more than 2 GiB of text in a batch.
-    Arrow(String),
-}
-
-impl std::fmt::Display for ArffError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ArffError::Syntax { line, column, message } => write!(f, "line {line}, column {column}: {message}"),
-            ArffError::Arrow(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for ArffError {}
-
-impl From<ArrowError> for ArffError {
-    fn from(error: ArrowError) -> Self {
-        ArffError::Arrow(error.to_string())
-    }
-}
 
 /// Returns true if `bytes` begin like ARFF: after blank lines and comments, with a keyword of its header.
 pub fn is_arff(bytes: &[u8]) -> bool {
@@ -92,23 +65,41 @@ pub struct Header {
     rows_at: usize,
     /// Line before the first row.
     rows_line: u64,
+    end_of_line: u8,
     /// The number of the first attribute in sparse rows.
     base: usize,
 }
 
 impl Header {
-    /// Reads the header of the ARFF file `bytes`, and as many sparse rows as it takes to see from which number
-    /// they count the attributes.
+    /// Reads the header of an ARFF file, and as many sparse rows as it takes to see from which number they count the
+    /// attributes.
     ///
     /// # Errors
-    /// [`ArffError::Syntax`] if the header is not ARFF.
-    pub fn read(bytes: &[u8]) -> Result<Self, ArffError> {
-        let mut lines = Lines::new(without_mark(bytes));
-        let attributes = header::read(&mut lines).map_err(|fault| located(&lines, fault))?;
+    /// [`ArffError::Syntax`] if the header is not ARFF, [`ArffError::Read`] if `file` cannot be read.
+    pub fn read(file: impl Read) -> Result<Self, ArffError> {
+        let mut blocks = Blocks::new(file)?;
+        let attributes = loop {
+            let mut lines = blocks.lines();
+            match header::read(&mut lines) {
+                Ok(attributes) => {
+                    (blocks.at, blocks.number) = (lines.position(), lines.number);
+                    break attributes;
+                }
+                Err(fault) => {
+                    // A header that goes on behind the block is read with what follows.
+                    let (error, is_at_end) = (located(&lines, fault), lines.is_done());
+                    if !is_at_end || !blocks.grow()? {
+                        return Err(error);
+                    }
+                }
+            }
+        };
         let fields: Vec<_> = attributes.iter().map(Attribute::field).collect();
-        let base = row::sparse_base(lines.clone(), attributes.len());
-        let (rows_at, rows_line) = (lines.position(), lines.number);
-        Ok(Header { schema: Arc::new(Schema::new(fields)), attributes, rows_at, rows_line, base })
+        let (rows_at, rows_line, end_of_line) = (blocks.position(), blocks.number, blocks.end_of_line);
+        let mut base = SparseBase::new(attributes.len());
+        while !base.look(blocks.lines()) && blocks.next()? {}
+        let schema = Arc::new(Schema::new(fields));
+        Ok(Header { schema, attributes, rows_at, rows_line, end_of_line, base: base.found() })
     }
 
     /// The attributes as Arrow fields.
@@ -116,12 +107,12 @@ impl Header {
         self.schema.clone()
     }
 
-    /// The rows of `bytes`, the file whose header this is, in batches of at most `rows` rows.
-    pub fn batches<'a>(&'a self, bytes: &'a [u8], rows: usize) -> Batches<'a> {
+    /// The rows of `file`, whose header this is, in batches of at most `rows` rows.
+    pub fn batches<R: Read>(&self, file: R, rows: usize) -> Batches<'_, R> {
         Batches {
             schema: &self.schema,
             most: rows,
-            lines: Lines::after(without_mark(bytes), self.rows_at, self.rows_line),
+            text: Blocks::behind(file, self.rows_at, self.rows_line, self.end_of_line),
             rows: Rows::new(&self.attributes, self.base),
             done: false,
         }
@@ -129,21 +120,31 @@ impl Header {
 }
 
 /// Iterator over the record batches of an ARFF file; ends with the first error.
-pub struct Batches<'a> {
+pub struct Batches<'a, R> {
     schema: &'a SchemaRef,
     most: usize,
-    lines: Lines<'a>,
+    text: Result<Blocks<R>, ArffError>,
     rows: Rows<'a>,
     done: bool,
 }
 
-impl Batches<'_> {
+impl<R: Read> Batches<'_, R> {
     fn batch(&mut self) -> Result<Option<RecordBatch>, ArffError> {
-        let start = self.lines.position();
-        while self.rows.len() < self.most && self.lines.position() - start < BATCH_BYTES {
-            let line = self.lines.next_full().map_err(|fault| located(&self.lines, fault))?;
-            let Some(line) = line else { break };
-            self.rows.read(line).map_err(|fault| located(&self.lines, fault))?;
+        let text = self.text.as_mut().map_err(|error| error.clone())?;
+        let mut taken = 0;
+        while self.rows.len() < self.most && taken < BATCH_BYTES {
+            if text.is_done() && !text.next()? {
+                break;
+            }
+            let mut lines = text.lines();
+            let start = lines.position();
+            while self.rows.len() < self.most && taken + lines.position() - start < BATCH_BYTES {
+                let line = lines.next_full().map_err(|fault| located(&lines, fault))?;
+                let Some(line) = line else { break };
+                self.rows.read(line).map_err(|fault| located(&lines, fault))?;
+            }
+            taken += lines.position() - start;
+            (text.at, text.number) = (lines.position(), lines.number);
         }
         if self.rows.len() == 0 {
             return Ok(None);
@@ -153,7 +154,7 @@ impl Batches<'_> {
     }
 }
 
-impl Iterator for Batches<'_> {
+impl<R: Read> Iterator for Batches<'_, R> {
     type Item = Result<RecordBatch, ArffError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -12,26 +12,53 @@ use super::text::{Cursor, Fault, Lines, is_blank, shown, without_comment};
 /// Weka and MULAN count from 0, CLUS from 1, and nothing in a file says which. The first number that
 /// only one of them can mean decides for the whole file: 0, or the number of attributes. Without one,
 /// it is 0.
-pub(super) fn sparse_base(mut lines: Lines<'_>, attributes: usize) -> usize {
-    let first = lines.clone().next_full().ok().flatten();
-    if !first.is_some_and(is_sparse) {
-        return 0;
+pub(super) struct SparseBase {
+    attributes: usize,
+    is_sparse: bool,
+    found: Option<usize>,
+}
+
+impl SparseBase {
+    pub(super) fn new(attributes: usize) -> Self {
+        SparseBase { attributes, is_sparse: false, found: None }
     }
-    while let Ok(Some(line)) = lines.next_full() {
+
+    /// The number; to be asked once all lines were looked at, or [`SparseBase::look`] has seen enough.
+    pub(super) fn found(&self) -> usize {
+        self.found.unwrap_or(0)
+    }
+
+    /// Looks at `lines`, which follow those of the call before; true if no others matter.
+    pub(super) fn look(&mut self, mut lines: Lines<'_>) -> bool {
+        while let Ok(Some(line)) = lines.next_full() {
+            if !self.is_sparse && !is_sparse(line) {
+                self.found = Some(0);
+                return true;
+            }
+            self.is_sparse = true;
+            self.found = self.decided(line);
+            if self.found.is_some() {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn decided(&self, line: &[u8]) -> Option<usize> {
         let mut cursor = Cursor::new(without_comment(line), 0);
         cursor.take(b'{');
         while let Ok(number) = attribute_number(&mut cursor) {
             match number {
-                0 => return 0,
-                _ if number == attributes => return 1,
+                0 => return Some(0),
+                _ if number == self.attributes => return Some(1),
                 _ => {}
             }
             if cursor.token(in_sparse).is_err() || !cursor.separator() {
                 break;
             }
         }
+        None
     }
-    0
 }
 
 fn is_sparse(line: &[u8]) -> bool {

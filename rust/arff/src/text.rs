@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2};
 
 /// Longest line that is read, in bytes. Keeps string offsets within 32 bits.
-const LONGEST_LINE: usize = 1 << 30;
+pub(super) const LONGEST_LINE: usize = 1 << 30;
 
 /// What is wrong, and where in the line.
 #[derive(Debug)]
@@ -41,9 +41,14 @@ impl<'a> Lines<'a> {
         Lines { text, at: 0, end_of_line, line: &[], number: 0 }
     }
 
-    /// The lines after byte `at`, which follow line `number`.
-    pub(super) fn after(text: &'a [u8], at: usize, number: u64) -> Self {
-        Lines { at, number, ..Lines::new(text) }
+    /// The lines of `text` after byte `at`, which follow line `number` and end in `end_of_line`.
+    pub(super) fn within(text: &'a [u8], at: usize, number: u64, end_of_line: u8) -> Self {
+        Lines { text, at, end_of_line, line: &[], number }
+    }
+
+    /// True if no line is left.
+    pub(super) fn is_done(&self) -> bool {
+        self.at >= self.text.len()
     }
 
     /// Bytes given so far.

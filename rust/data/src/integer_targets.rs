@@ -57,11 +57,14 @@ impl IntegerTargets {
         let mut found: Vec<Found> =
             targets.iter().map(|target| Found::new(target, schema.field(target.column))).collect();
         if found.iter().any(Found::is_open) {
-            for chunk in source.chunks()? {
+            let mut columns: Vec<usize> = targets.iter().map(|target| target.column).collect();
+            columns.sort_unstable();
+            for chunk in source.chunks_of(&columns)? {
                 let chunk = chunk?;
                 monitor.check()?;
                 for (target, found) in targets.iter().zip(&mut found) {
-                    found.add(chunk.column(target.column))?;
+                    let place = columns.partition_point(|column| *column < target.column);
+                    found.add(chunk.column(place))?;
                 }
                 if !found.iter().any(Found::is_open) {
                     break;

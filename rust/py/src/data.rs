@@ -8,7 +8,7 @@ use ferrank::closed_sets::closed_sets as read_closed_sets;
 use ferrank::inspect::inspect as inspect_source;
 use ferrank::integer_targets::IntegerTargets;
 use ferrank::knn;
-use ferrank::source::{self, spill as spill_stream, write_ipc};
+use ferrank::source::{self, read_json as read_json_file, spill as spill_stream, write_ipc};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -100,6 +100,16 @@ pub(crate) fn spill(data: &Bound<'_, PyAny>, name: String, temp_dir: Option<Path
             });
             spill_stream(&name, schema, batches, temp_dir.as_deref())
         },
+        |py, source| Ok(Bound::new(py, Source(Arc::new(source)))?.into_any()),
+    )
+}
+
+/// Keeps the rows of the JSON file at `path` in a file in the folder `temp_dir`; the result is a `Source`.
+#[pyfunction]
+#[pyo3(signature = (path, name, temp_dir=None))]
+pub(crate) fn read_json(path: PathBuf, name: String, temp_dir: Option<PathBuf>) -> PyResult<Run> {
+    Run::start(
+        move |monitor| read_json_file(&path, &name, temp_dir.as_deref(), monitor),
         |py, source| Ok(Bound::new(py, Source(Arc::new(source)))?.into_any()),
     )
 }

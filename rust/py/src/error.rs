@@ -25,6 +25,12 @@ pub(crate) fn bug(py: Python<'_>, what: &str) -> PyErr {
     of_class(py, "FerrankError", message)
 }
 
+/// The exception where the system starts no thread.
+pub(crate) fn no_thread(py: Python<'_>, error: &std::io::Error) -> PyErr {
+    let message = format!("n_jobs: no thread can be started ({error}); end other processes, or raise the limit");
+    of_class(py, "ResourceError", message)
+}
+
 /// What to call a wrong setting.
 pub(crate) fn setting(py: Python<'_>, message: String) -> PyErr {
     of_class(py, "SettingError", message)

@@ -37,6 +37,13 @@ impl Source {
         Ok(Source(opened.map_err(|e| to_py(py, e))?.into()))
     }
 
+    /// The Arrow file or stream at `path`, which messages call `name`.
+    #[staticmethod]
+    fn arrow(py: Python<'_>, path: PathBuf, name: &str) -> PyResult<Self> {
+        let opened = py.detach(|| source::IpcSource::open_called(&path, name));
+        Ok(Source::new(opened.map_err(|e| to_py(py, e))?))
+    }
+
     /// An object of the Arrow PyCapsule interface, its batches held as they are.
     #[staticmethod]
     fn table(py: Python<'_>, data: &Bound<'_, PyAny>, name: String) -> PyResult<Self> {
@@ -130,6 +137,10 @@ impl ChunkSource for Kept {
 
     fn chunks(&self) -> ferrank::Result<Chunks<'_>> {
         self.source.chunks()
+    }
+
+    fn chunks_of(&self, columns: &[usize]) -> ferrank::Result<Chunks<'_>> {
+        self.source.chunks_of(columns)
     }
 
     fn name(&self) -> &str {

@@ -9,6 +9,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use ferrank::source::ChunkSource;
 use pyo3::prelude::*;
 
+use crate::error::no_thread;
 use crate::exit::Busy;
 
 /// Batches of one pass, read by a thread of their own, one ahead.
@@ -22,7 +23,7 @@ impl Replay {
     pub(crate) fn start(source: Arc<dyn ChunkSource>) -> PyResult<Self> {
         let schema = source.schema();
         let (sender, batches) = sync_channel(1);
-        thread::Builder::new().name("ferrank-replay".into()).spawn(move || {
+        let spawned = thread::Builder::new().name("ferrank-replay".into()).spawn(move || {
             let mut busy = Some(Busy::begin_or_sleep());
             let mut send = |batch| {
                 // Nobody may ask for the rest before the interpreter ends.
@@ -43,7 +44,8 @@ impl Replay {
                     let _ = send(Err(failed(error)));
                 }
             }
-        })?;
+        });
+        spawned.map_err(|error| Python::attach(|py| no_thread(py, &error)))?;
         Ok(Replay { schema, batches: Mutex::new(batches) })
     }
 }

@@ -60,14 +60,15 @@ impl Run {
             return Err(PyRuntimeError::new_err("the interpreter ends; nothing is begun any more"));
         };
         exit::register(&monitor);
-        thread::Builder::new().name("ferrank".into()).spawn(move || {
+        let spawned = thread::Builder::new().name("ferrank".into()).spawn(move || {
             let _busy = busy;
             let result = catch_unwind(AssertUnwindSafe(|| work(&monitor)));
             monitor.end();
             let convert = |value| -> Convert { Box::new(move |py| convert(py, value)) };
             *slot.lock() = State::Done(result.map(|result| result.map(convert)).map_err(|panic| message(&*panic)));
             slot.done.notify_all();
-        })?;
+        });
+        spawned.map_err(|error| Python::attach(|py| error::no_thread(py, &error)))?;
         Ok(run)
     }
 }

@@ -21,6 +21,7 @@ use crate::contribution::Contribution;
 use crate::identity::Identity;
 use crate::ipc::{Stream, identity_like, records};
 use ferrank_data::source::{IpcSource, unfinished};
+use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::files::regular;
 use ferrank_runtime::monitor::Monitor;
@@ -111,6 +112,10 @@ impl Log {
                 path.display()
             )));
         }
+        // They are read as a whole, and what is in them is kept.
+        let length = file.metadata().map_err(failed)?.len();
+        let needed = usize::try_from(2 * length).unwrap_or(usize::MAX);
+        Budget::check_early(None, needed, &format!("the contributions in {}", path.display()))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         let mut log = Log { path: path.to_path_buf(), file, _replaced: None, stream, synced: Instant::now() };
@@ -139,6 +144,10 @@ impl Log {
         let own = accumulator.identity.clone();
         let whole = identity_like(&source, &own, "this one").map_err(with_advice)?;
         own.continues(&whole, "this one", &name).map_err(with_advice)?;
+        let first = source.ends().next().unwrap_or(length);
+        if bytes[..first] != Stream::new(&whole)?.1[..] {
+            return Err(Error::Data(format!("{name}: its head is damaged; {advice}")));
+        }
         let mut ends = source.ends();
         let first = ends.next().unwrap_or(length);
         let mut end = first;

@@ -17,8 +17,8 @@
 //! for each way to tell targets apart those of the differences times the distance of the targets. The
 //! contribution of `myopic` has the key after those of the blocks, and one vector.
 //!
-//! The metadata key `ferrank:run` holds a JSON object: `format` (1) and `run`, what makes the run. A stream
-//! needs no end marker, so a file can grow.
+//! The metadata key `ferrank:run` holds a JSON object: `format` (2), `run`, what makes the run, and `checksum`, the
+//! XXH3-64 of both. A stream needs no end marker, so a file can grow. It is never compressed.
 //!
 //! What is [condensed](super::condensed) has the same form, its parts numbered through all populations, and the
 //! weights of these by population as `parts` in the JSON object.
@@ -33,6 +33,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::accumulator::Accumulator;
 use crate::condensed::{Condensed, Sum};
@@ -43,7 +44,7 @@ use ferrank_data::source::{ChunkSource, IpcSource};
 use ferrank_runtime::error::{Error, Result};
 
 const KEY: &str = "ferrank:run";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -51,6 +52,20 @@ struct Head {
     run: serde_json::Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parts: Option<Vec<Vec<f64>>>,
+    checksum: u64,
+}
+
+impl Head {
+    fn new(run: serde_json::Value, parts: Option<Vec<Vec<f64>>>) -> Self {
+        let mut head = Head { format: FORMAT, run, parts, checksum: 0 };
+        head.checksum = head.sum();
+        head
+    }
+
+    /// The checksum of the other fields.
+    fn sum(&self) -> u64 {
+        xxh3_64(serde_json::json!([self.format, self.run, self.parts]).to_string().as_bytes())
+    }
 }
 
 fn schema(head: String) -> SchemaRef {
@@ -80,7 +95,7 @@ impl Stream {
     /// The layout of parts with these weights.
     fn from_parts(identity: &Identity, parts: Option<Vec<Vec<f64>>>) -> Result<(Self, Vec<u8>)> {
         let run = identity.to_json();
-        let head = serde_json::to_string(&Head { format: FORMAT, run, parts }).map_err(|e| unwritable(&e))?;
+        let head = serde_json::to_string(&Head::new(run, parts)).map_err(|e| unwritable(&e))?;
         let schema = schema(head);
         let mut writer = StreamWriter::try_new(Vec::new(), &schema).map_err(|e| unwritable(&e))?;
         let begin = std::mem::take(writer.get_mut());
@@ -229,6 +244,13 @@ fn raw_head(source: &IpcSource) -> Result<Head> {
     let head: Head = serde_json::from_str(text).map_err(|_| foreign(source, "its metadata are damaged"))?;
     if head.format != FORMAT {
         return Err(foreign(source, &format!("format {}, this version reads {FORMAT}", head.format)));
+    }
+    if head.checksum != head.sum() {
+        return Err(foreign(source, "its head is damaged"));
+    }
+    // What is ours is not, and memory for what it unpacks to has no bound.
+    if source.is_compressed() {
+        return Err(foreign(source, "it is compressed"));
     }
     if found.fields() != schema(String::new()).fields() {
         return Err(foreign(source, "it has other columns"));

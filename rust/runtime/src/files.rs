@@ -1,6 +1,6 @@
 //! Files that can be read again and never keep a reader waiting.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io::{Error as IoError, ErrorKind};
 use std::path::Path;
 
@@ -29,4 +29,59 @@ pub fn regular(path: &Path) -> Result<Metadata> {
         return Err(Error::file(path, IoError::new(ErrorKind::InvalidInput, message)));
     }
     Ok(found)
+}
+
+/// Fills `into` with the bytes of `file` from `at` on, wherever others read it.
+///
+/// # Errors
+/// The system's; [`ErrorKind::UnexpectedEof`] where the file ends before.
+pub fn read_exact_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, into, at);
+    #[cfg(windows)]
+    {
+        let mut done = 0;
+        while done < into.len() {
+            match std::os::windows::fs::FileExt::seek_read(file, &mut into[done..], at + done as u64)? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                read => done += read,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Has `length` bytes of `file` from `at` on brought into memory meanwhile, where the system takes the advice.
+pub fn will_need(file: &File, at: u64, length: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        // SAFETY: the descriptor is open; what cannot be done is left undone.
+        unsafe {
+            libc::posix_fadvise(file.as_raw_fd(), at as libc::off_t, length as libc::off_t, libc::POSIX_FADV_WILLNEED);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, at, length);
+}
+
+/// Makes `file` so many bytes long, all of which have a place on the disk.
+///
+/// # Errors
+/// The disk is full.
+pub fn allocate(file: &File, length: u64) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let length = libc::off_t::try_from(length).map_err(|_| IoError::from(ErrorKind::FileTooLarge))?;
+        // SAFETY: the descriptor is open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
+            0 => Ok(()),
+            code => Err(IoError::from_raw_os_error(code)),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        std::io::copy(&mut std::io::Read::take(std::io::repeat(0), length), &mut &*file).map(drop)
+    }
 }

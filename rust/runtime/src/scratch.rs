@@ -10,10 +10,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapMut};
 use tracing::debug;
 
 use crate::error::{Error, Result};
+use crate::files::allocate;
 
 /// A folder for scratch files.
 #[derive(Debug, Clone)]
@@ -66,6 +67,23 @@ impl Scratch {
         let start = NonNull::from_ref(&map[..]).cast();
         // SAFETY: the pointer and the length are those of the map, which the buffer owns a share of.
         Ok(unsafe { Buffer::from_custom_allocation(start, map.len(), map) })
+    }
+
+    /// Room for `length` bytes, at least one, in a file of its own. All of it is there, so that a disk that gets full
+    /// does no harm later.
+    pub fn room(&self, length: usize) -> Result<MmapMut> {
+        let file = self.file()?;
+        allocate(&file, length as u64).map_err(|e| self.failed(e))?;
+        // SAFETY: the file has no name, so no other process can cut it short while it is mapped.
+        unsafe { MmapMut::map_mut(&file) }.map_err(|e| self.failed(e))
+    }
+
+    /// What was written to `room`, as an Arrow buffer that keeps it.
+    pub fn filled(room: MmapMut) -> Buffer {
+        let start = NonNull::from_ref(&room[..]).cast();
+        let (length, room) = (room.len(), Arc::new(room));
+        // SAFETY: the pointer and the length are those of the map, which the buffer owns and nobody writes to.
+        unsafe { Buffer::from_custom_allocation(start, length, room) }
     }
 
     /// `pieces`, one after the other, in a file.

@@ -8,5 +8,9 @@ pub fn pool(threads: usize) -> Result<rayon::ThreadPool> {
         .num_threads(threads)
         .thread_name(|number| format!("ferrank-{number}"))
         .build()
-        .map_err(|error| Error::Setting(format!("threads: {threads} threads cannot be started: {error}")))
+        .map_err(|error| {
+            Error::Resource(format!(
+                "n_jobs: {threads} threads cannot be started ({error}); use fewer, or raise the limit of the system"
+            ))
+        })
 }

@@ -15,10 +15,10 @@
 //! | `categories`, `counts` | list of utf8, list of uint64 | of a nominal column; null for a numeric one. For label sets the labels found; no counts |
 //! | `listed` | uint64 | of label sets: labels of all rows together; null for others |
 //!
-//! The metadata key `ferrank:profile` holds a JSON object: `format` (2), `rows`, `unlabelled`,
+//! The metadata key `ferrank:profile` holds a JSON object: `format` (3), `rows`, `unlabelled`,
 //! `weightless`, `kept`, `max_bins`, the `decay` and the `edges` (or null) of the target's hierarchy if it has one
 //! in `labels`, of the groups of rows the `name` and the `digest` in `groups` if there are some, and of the sample of rows `sample_size`, `sample_limit` and `sample_hashes`,
-//! ascending.
+//! ascending. Behind the end of the stream are eight bytes: the XXH3-64 of all before, lowest byte first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::distinct::Distinct;
 use super::sample::RowSample;
@@ -43,7 +44,7 @@ use crate::source::{ChunkSource, IpcSource};
 use ferrank_runtime::error::{Error, Result};
 
 const KEY: &str = "ferrank:profile";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const NAME: &str = "profile";
 
 #[derive(Serialize, Deserialize)]
@@ -202,6 +203,7 @@ impl Profile {
         let mut writer = StreamWriter::try_new(&mut bytes, &schema).map_err(failed)?;
         writer.write(&batch).and_then(|()| writer.finish()).map_err(failed)?;
         drop(writer);
+        bytes.extend(xxh3_64(&bytes).to_le_bytes());
         Ok(bytes)
     }
 
@@ -210,8 +212,15 @@ impl Profile {
     /// # Errors
     /// [`Error::Data`] if they are damaged, or something else.
     pub fn from_ipc(bytes: Vec<u8>) -> Result<Self> {
-        let source = IpcSource::from_buffer(NAME.to_string(), bytes.into())?;
         let damaged = || Error::Data(format!("{NAME}: these bytes are not a profile, or are damaged"));
+        let (stream, checksum) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
+        if xxh3_64(stream) != u64::from_le_bytes(*checksum) {
+            return Err(damaged());
+        }
+        let source = IpcSource::from_buffer(NAME.to_string(), bytes.into())?;
+        if source.is_compressed() {
+            return Err(damaged());
+        }
         let found = source.schema();
         let text = found.metadata().get(KEY).ok_or_else(damaged)?;
         let head: Head = serde_json::from_str(text).map_err(|_| damaged())?;

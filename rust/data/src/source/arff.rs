@@ -1,4 +1,4 @@
-//! ARFF files as a source, over a memory map.
+//! ARFF files as a source.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use ferrank_arff::{ArffError, Header, is_arff};
 use ferrank_runtime::error::{Error, Result};
 
 use super::chunking::rows_per_chunk;
-use super::mapping::Mapping;
+use super::file::InputFile;
 use super::{ChunkSource, Chunks};
 
 /// An ARFF file.
@@ -25,7 +25,7 @@ use super::{ChunkSource, Chunks};
 /// ```
 #[derive(Debug)]
 pub struct ArffSource {
-    mapping: Mapping,
+    file: InputFile,
     header: Header,
 }
 
@@ -35,12 +35,12 @@ impl ArffSource {
     /// # Errors
     /// The file cannot be read, or its header is not ARFF.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::from_mapping(Mapping::open(path)?)
+        Self::from_file(InputFile::open(path)?)
     }
 
-    pub(super) fn from_mapping(mapping: Mapping) -> Result<Self> {
-        let header = Header::read(mapping.bytes()).map_err(|error| in_file(&mapping, error))?;
-        Ok(ArffSource { header, mapping })
+    pub(super) fn from_file(file: InputFile) -> Result<Self> {
+        let header = Header::read(file.text()).map_err(|error| in_file(&file, error))?;
+        Ok(ArffSource { header, file })
     }
 
     /// Returns true if `bytes` begin like ARFF.
@@ -56,26 +56,16 @@ impl ChunkSource for ArffSource {
 
     fn chunks(&self) -> Result<Chunks<'_>> {
         let rows = rows_per_chunk(self.header.schema().fields().len());
-        let mut batches = self.header.batches(self.mapping.bytes(), rows);
-        let mut changed = false;
-        Ok(Box::new(std::iter::from_fn(move || {
-            if changed {
-                return None;
-            }
-            if let Err(error) = self.mapping.check() {
-                changed = true;
-                return Some(Err(error));
-            }
-            batches.next().map(|batch| batch.map_err(|error| in_file(&self.mapping, error)))
-        })))
+        let batches = self.header.batches(self.file.text(), rows);
+        Ok(Box::new(batches.map(|batch| batch.map_err(|error| in_file(&self.file, error)))))
     }
 
     fn name(&self) -> &str {
-        &self.mapping.name
+        &self.file.name
     }
 }
 
-fn in_file(mapping: &Mapping, error: ArffError) -> Error {
+fn in_file(file: &InputFile, error: ArffError) -> Error {
     let separator = if matches!(error, ArffError::Syntax { .. }) { ", " } else { ": " };
-    Error::Data(format!("{}{separator}{error}", mapping.name))
+    Error::Data(format!("{}{separator}{error}", file.name))
 }

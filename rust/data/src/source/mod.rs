@@ -5,10 +5,11 @@
 //!
 //! | what | where | memory |
 //! |---|---|---|
-//! | Arrow IPC file or stream | [`IpcSource`] | none; compressed: one batch |
+//! | Arrow IPC file or stream | [`IpcSource`] | a piece of 8 MiB; what has to be larger, a scratch file |
 //! | ARFF, dense or sparse | [`ArffSource`] | the header and one chunk |
 //! | table in memory | [`TableSource`] | shares the table's |
 //! | several of these | [`JoinedSource`] | that of one at a time |
+//! | JSON file | [`read_json`], then [`IpcSource`] | one batch, and disk |
 //! | one-shot stream | [`spill`], then [`IpcSource`] | one batch, and disk |
 //!
 //! [`open`] recognises a file by its content. Chunks have at most 65,536 rows and (but for a
@@ -21,10 +22,11 @@
 mod arff;
 mod chunking;
 mod dictionary;
+mod file;
 mod ipc;
 mod joined;
+mod json;
 mod labels;
-mod mapping;
 mod memory;
 mod open;
 mod parquet_footer;
@@ -37,6 +39,7 @@ pub use chunking::cut;
 pub use ferrank_arff::HIERARCHY;
 pub use ipc::IpcSource;
 pub use joined::JoinedSource;
+pub use json::read_json;
 pub use memory::TableSource;
 pub use open::open;
 pub use parquet_footer::parquet_sizes;
@@ -48,7 +51,7 @@ pub use write::write_ipc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Error, Result};
 
 /// Field metadata key; its value [`LABEL`] marks a label of a multi-label set.
 pub const ROLE: &str = "ferrank:role";
@@ -112,6 +115,13 @@ pub trait ChunkSource: Send + Sync {
     fn schema(&self) -> SchemaRef;
     /// A new pass from the first row.
     fn chunks(&self) -> Result<Chunks<'_>>;
+    /// As [`ChunkSource::chunks`], with the columns at these positions alone, which ascend.
+    fn chunks_of(&self, columns: &[usize]) -> Result<Chunks<'_>> {
+        let columns = columns.to_vec();
+        Ok(Box::new(self.chunks()?.map(move |chunk| {
+            chunk?.project(&columns).map_err(|error| Error::Data(format!("{}: {error}", self.name())))
+        })))
+    }
     /// How messages call this source: a path, or a word such as `table`.
     fn name(&self) -> &str;
     /// Number of rows where it is known without reading them.

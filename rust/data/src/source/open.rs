@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use super::file::InputFile;
 use super::labels::Labelled;
-use super::mapping::Mapping;
 use super::{ArffSource, ChunkSource, IpcSource};
 use ferrank_runtime::error::{Error, Result};
+
+/// Bytes within which a file shows what it is.
+const MOST_START: usize = 1 << 20;
 
 /// Opens the file at `path`: Arrow IPC (file or stream) or ARFF, recognised by the content.
 ///
@@ -16,14 +19,15 @@ use ferrank_runtime::error::{Error, Result};
 /// The file cannot be read, is of another format (Parquet and CSV are opened through pyarrow), or a
 /// label of the XML is not a column.
 pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> {
-    let mapping = Mapping::open(path)?;
-    let source: Box<dyn ChunkSource> = if IpcSource::recognises(mapping.bytes()) {
-        Box::new(IpcSource::from_mapping(mapping)?)
-    } else if ArffSource::recognises(mapping.bytes()) {
-        Box::new(ArffSource::from_mapping(mapping)?)
+    let file = InputFile::open(path)?;
+    let source: Box<dyn ChunkSource> = if IpcSource::recognises(&file) {
+        Box::new(IpcSource::from_file(file)?)
     } else {
-        let found = found(mapping.bytes());
-        return Err(Error::Data(format!("{}: {found}; use an Arrow IPC or ARFF file", mapping.name)));
+        let start = file.start(MOST_START)?;
+        if !ArffSource::recognises(&start) {
+            return Err(Error::Data(format!("{}: {}; use an Arrow IPC or ARFF file", file.name, found(&start))));
+        }
+        Box::new(ArffSource::from_file(file)?)
     };
     match labels {
         Some(labels) => Ok(Box::new(Labelled::new(source, labels)?)),

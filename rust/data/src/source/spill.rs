@@ -45,5 +45,5 @@ pub fn spill(
     }
     writer.finish().map_err(failed)?;
     drop(writer);
-    IpcSource::from_file(&file, name)
+    IpcSource::from_buffer(name.to_string(), scratch.map(&file)?)
 }

@@ -3,17 +3,22 @@
 //! A failed allocation ends the process and cannot be caught, so no length may reach the decoder that
 //! the file cannot back.
 
+use std::ops::Range;
+
 use arrow_ipc::{CompressionType, RecordBatch};
 use arrow_schema::{DataType, Schema};
 
 use super::checked::Checked;
 
+/// The length that a buffer claims where it is stored as it is.
+pub(super) const NOT_PACKED: i64 = -1;
+
 /// Most rows of a batch whose columns take no memory for their rows.
 const BARE_ROWS: i64 = 1 << 20;
 
-/// Checks `batch`, whose buffers are in `body`. `schema` is that of its columns; `None` for the values
+/// Checks `batch`, whose buffers are in a body of `length` bytes. `schema` is that of its columns; `None` for the values
 /// of a dictionary.
-pub(super) fn check(batch: &RecordBatch<'_>, schema: Option<&Schema>, body: &[u8]) -> Checked<()> {
+pub(super) fn check(batch: &RecordBatch<'_>, schema: Option<&Schema>, length: usize) -> Checked<()> {
     if batch.length() < 0 {
         return Err("a batch has a negative number of rows".into());
     }
@@ -29,23 +34,34 @@ pub(super) fn check(batch: &RecordBatch<'_>, schema: Option<&Schema>, body: &[u8
     if batch.variadicBufferCounts().iter().flatten().any(|count| count < 0 || count > buffers.len() as i64) {
         return Err("a column claims more buffers than there are".into());
     }
-    let codec = batch.compression().map(|compression| compression.codec());
-    let mut packed = 0;
-    let mut unpacked = 0_usize;
-    for buffer in buffers {
-        let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
-        let bytes = range.and_then(|(start, length)| body.get(start..start.checked_add(length)?));
-        let bytes = bytes.ok_or("a buffer lies outside its batch")?;
-        if let Some(codec) = codec {
-            packed += bytes.len();
-            unpacked = unpacked.checked_add(unpacked_length(bytes, codec)?).ok_or("a batch is too large")?;
-        }
+    let outside = |buffer: &&arrow_ipc::Buffer| range(buffer).is_none_or(|range| range.end > length);
+    if buffers.iter().any(|buffer| outside(&buffer)) {
+        return Err("a buffer lies outside its batch".into());
+    }
+    Ok(())
+}
+
+/// Bytes that the buffers of a compressed `batch` take once they are unpacked, each with `align` bytes more at most;
+/// those of any other take none. `batch` is [checked](check).
+pub(super) fn unpacked(batch: &RecordBatch<'_>, body: &[u8], align: usize) -> Checked<usize> {
+    let Some(compression) = batch.compression() else { return Ok(0) };
+    let (mut packed, mut unpacked) = (0, 0_usize);
+    for buffer in batch.buffers().iter().flatten() {
+        let bytes = range(buffer).and_then(|range| body.get(range)).ok_or("a buffer lies outside its batch")?;
+        packed += bytes.len();
+        let more = unpacked_length(bytes, compression.codec())? + align;
+        unpacked = unpacked.checked_add(more).ok_or("a batch is too large")?;
     }
     if packed > body.len() {
         return Err("its compressed buffers overlap".into());
     }
-    // The decoder's own allocation would end the process where this one can fail.
-    Vec::<u8>::new().try_reserve_exact(unpacked).map_err(|_| format!("a batch would unpack to {unpacked} bytes"))
+    Ok(unpacked)
+}
+
+/// Where `buffer` lies in its body.
+pub(super) fn range(buffer: &arrow_ipc::Buffer) -> Option<Range<usize>> {
+    let (start, length) = (usize::try_from(buffer.offset()).ok()?, usize::try_from(buffer.length()).ok()?);
+    Some(start..start.checked_add(length)?)
 }
 
 /// Returns true if a column of this type stores something for each row, so that the decoder's check of its
@@ -62,14 +78,14 @@ fn takes_room(data_type: &DataType) -> bool {
 }
 
 /// The unpacked length that a compressed buffer claims, in bytes, if its codec can reach it.
-fn unpacked_length(bytes: &[u8], codec: CompressionType) -> Checked<usize> {
+pub(super) fn unpacked_length(bytes: &[u8], codec: CompressionType) -> Checked<usize> {
     if bytes.is_empty() {
         return Ok(0);
     }
     let (claim, packed) = bytes.split_first_chunk::<8>().ok_or("a compressed buffer is cut off")?;
     let claim = i64::from_le_bytes(*claim);
-    if claim == -1 {
-        return Ok(0);
+    if claim == NOT_PACKED {
+        return Ok(packed.len());
     }
     // LZ4 grows by 255 at most; ZSTD's blocks of 128 KiB take 4 bytes at least.
     let growth = if codec == CompressionType::ZSTD { 32_768 } else { 255 };

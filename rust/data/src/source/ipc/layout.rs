@@ -7,6 +7,7 @@ use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
 
+use super::bytes::Bytes;
 use super::checked::Checked;
 
 const MAGIC: &[u8] = b"ARROW1";
@@ -28,37 +29,48 @@ pub(super) struct Layout {
     pub(super) blocks: Vec<Block>,
     /// Rows of all batches.
     pub(super) rows: u64,
+    /// True if a batch or a dictionary is compressed.
+    pub(super) is_compressed: bool,
     /// Where the messages end.
     pub(super) end: usize,
 }
 
-pub(super) fn is_file(bytes: &[u8]) -> bool {
-    bytes.starts_with(MAGIC)
+pub(super) fn is_file(bytes: &Bytes) -> Checked<bool> {
+    Ok(bytes.few(0..MAGIC.len())? == MAGIC)
 }
 
 /// Returns true if `bytes` begin with the marker of a stream, or (before Arrow 0.15) with its schema.
-pub(super) fn is_stream(bytes: &[u8]) -> bool {
-    bytes.starts_with(&CONTINUATION)
-        || prefix(bytes, 0).ok().flatten().is_some_and(|metadata| {
-            root_as_message(&bytes[metadata]).is_ok_and(|message| message.header_type() == MessageHeader::Schema)
-        })
+pub(super) fn is_stream(bytes: &Bytes) -> bool {
+    let begins = || -> Checked<bool> {
+        if bytes.four(0)? == Some(CONTINUATION) {
+            return Ok(true);
+        }
+        let Some(metadata) = prefix(bytes, 0)? else { return Ok(false) };
+        let metadata = bytes.few(metadata)?;
+        Ok(root_as_message(&metadata).is_ok_and(|message| message.header_type() == MessageHeader::Schema))
+    };
+    begins().unwrap_or(false)
 }
 
 impl Layout {
-    pub(super) fn read(bytes: &[u8]) -> Checked<Self> {
-        if is_file(bytes) { Self::from_file(bytes) } else { Self::from_stream(bytes) }
+    pub(super) fn read(bytes: &Bytes) -> Checked<Self> {
+        if is_file(bytes)? { Self::from_file(bytes) } else { Self::from_stream(bytes) }
     }
 
-    fn from_file(bytes: &[u8]) -> Checked<Self> {
-        let end = bytes.strip_suffix(MAGIC).ok_or("the footer is missing")?;
-        let (rest, length) = end.split_last_chunk::<4>().ok_or("the footer is missing")?;
+    fn from_file(bytes: &Bytes) -> Checked<Self> {
+        let tail = bytes.few(bytes.len().saturating_sub(MAGIC.len() + 4)..bytes.len())?;
+        let end = tail.strip_suffix(MAGIC).ok_or("the footer is missing")?;
+        let length = end.first_chunk::<4>().ok_or("the footer is missing")?;
         let length = usize::try_from(i32::from_le_bytes(*length)).map_err(|_| "the footer has a negative length")?;
-        let start = rest.len().checked_sub(length).ok_or("the footer is longer than the file")?;
-        let footer = root_as_footer(&rest[start..]).map_err(|e| format!("the footer: {e}"))?;
+        let behind = bytes.len() - tail.len();
+        let start = behind.checked_sub(length).ok_or("the footer is longer than the file")?;
+        let footer = bytes.few(start..behind)?;
+        let footer = root_as_footer(&footer).map_err(|e| format!("the footer: {e}"))?;
         let schema = schema_of(footer.schema().ok_or("the footer has no schema")?)?;
         let mut blocks = Vec::new();
         let mut rows = 0_u64;
         let mut claimed = 0_usize;
+        let mut is_compressed = false;
         for block in footer.dictionaries().iter().flatten().chain(footer.recordBatches().iter().flatten()) {
             let part = |value: i64| usize::try_from(value).map_err(|_| "a block has a negative position");
             let (offset, metadata) = (part(block.offset())?, part(block.metaDataLength().into())?);
@@ -72,62 +84,67 @@ impl Layout {
             }
             let described = prefix(bytes, offset)?.filter(|range| range.end <= offset + metadata);
             let block = Block { metadata: described.ok_or("a block has no message")?, body: offset + metadata..end };
-            rows = rows.checked_add(rows_of(bytes, &block)?).ok_or("too many rows")?;
+            let (more, packed) = rows_of(&bytes.few(block.metadata.clone())?)?;
+            rows = rows.checked_add(more).ok_or("too many rows")?;
+            is_compressed |= packed;
             blocks.push(block);
         }
-        Ok(Layout { schema, blocks, rows, end: start })
+        Ok(Layout { schema, blocks, rows, is_compressed, end: start })
     }
 
-    fn from_stream(bytes: &[u8]) -> Checked<Self> {
+    fn from_stream(bytes: &Bytes) -> Checked<Self> {
         let mut layout = Self::begin(bytes)?;
         while layout.extend(bytes)? {}
         Ok(layout)
     }
 
     /// The messages of a stream that are whole; those behind one that is cut off or damaged are left out.
-    pub(super) fn from_cut_stream(bytes: &[u8]) -> Checked<Self> {
+    pub(super) fn from_cut_stream(bytes: &Bytes) -> Checked<Self> {
         let mut layout = Self::begin(bytes)?;
         while layout.extend(bytes).unwrap_or(false) {}
         Ok(layout)
     }
 
     /// The schema of a stream, with no batch yet.
-    fn begin(bytes: &[u8]) -> Checked<Self> {
-        let block = message(bytes, 0)?.ok_or("there is no schema")?;
-        let described = root_as_message(&bytes[block.metadata.clone()]).map_err(|e| format!("a message: {e}"))?;
+    fn begin(bytes: &Bytes) -> Checked<Self> {
+        let (block, metadata) = message(bytes, 0)?.ok_or("there is no schema")?;
+        let described = root_as_message(&metadata).map_err(|e| format!("a message: {e}"))?;
         let schema = described.header_as_schema().ok_or("the schema does not come first")?;
-        Ok(Layout { schema: schema_of(schema)?, blocks: Vec::new(), rows: 0, end: block.body.end })
+        let schema = schema_of(schema)?;
+        Ok(Layout { schema, blocks: Vec::new(), rows: 0, is_compressed: false, end: block.body.end })
     }
 
     /// Takes the next message of a stream; true if there was one.
-    fn extend(&mut self, bytes: &[u8]) -> Checked<bool> {
-        let Some(block) = message(bytes, self.end)? else { return Ok(false) };
-        self.rows = self.rows.checked_add(rows_of(bytes, &block)?).ok_or("too many rows")?;
+    fn extend(&mut self, bytes: &Bytes) -> Checked<bool> {
+        let Some((block, metadata)) = message(bytes, self.end)? else { return Ok(false) };
+        let (rows, packed) = rows_of(&metadata)?;
+        self.rows = self.rows.checked_add(rows).ok_or("too many rows")?;
+        self.is_compressed |= packed;
         self.end = block.body.end;
         self.blocks.push(block);
         Ok(true)
     }
 }
 
-/// The message at `at`; `None` at the end of a stream.
-fn message(bytes: &[u8], at: usize) -> Checked<Option<Block>> {
+/// The message at `at` and its flatbuffer; `None` at the end of a stream.
+fn message(bytes: &Bytes, at: usize) -> Checked<Option<(Block, Vec<u8>)>> {
     let Some(metadata) = prefix(bytes, at)? else { return Ok(None) };
-    let message = root_as_message(&bytes[metadata.clone()]).map_err(|e| format!("a message: {e}"))?;
+    let described = bytes.few(metadata.clone())?;
+    let message = root_as_message(&described).map_err(|e| format!("a message: {e}"))?;
     let length = usize::try_from(message.bodyLength()).map_err(|_| "a message has a negative length")?;
     let end = metadata.end.checked_add(length).filter(|end| *end <= bytes.len());
     let body = metadata.end..end.ok_or("a message is longer than the file")?;
-    Ok(Some(Block { metadata, body }))
+    Ok(Some((Block { metadata, body }, described)))
 }
 
 /// Where the flatbuffer of the message at `at` lies; `None` at the end of a stream.
-fn prefix(bytes: &[u8], at: usize) -> Checked<Option<Range<usize>>> {
-    let four = |at: usize| bytes.get(at..)?.first_chunk::<4>().copied();
+fn prefix(bytes: &Bytes, at: usize) -> Checked<Option<Range<usize>>> {
     if at == bytes.len() {
         return Ok(None);
     }
-    let first = four(at).ok_or("a message is cut off")?;
+    let first = bytes.four(at)?.ok_or("a message is cut off")?;
     let (length, start) = match first {
-        CONTINUATION => (four(at + 4).ok_or("a message is cut off")?, at + 8),
+        CONTINUATION => (bytes.four(at + 4)?.ok_or("a message is cut off")?, at + 8),
         _ => (first, at + 4),
     };
     match i32::from_le_bytes(length) {
@@ -150,11 +167,15 @@ fn schema_of(described: arrow_ipc::Schema<'_>) -> Checked<SchemaRef> {
     Ok(Arc::new(fb_to_schema(described)))
 }
 
-fn rows_of(bytes: &[u8], block: &Block) -> Checked<u64> {
-    let message = root_as_message(&bytes[block.metadata.clone()]).map_err(|e| format!("a message: {e}"))?;
-    match message.header_as_record_batch() {
-        Some(batch) => u64::try_from(batch.length()).map_err(|_| "a batch has a negative number of rows".into()),
-        None if message.header_type() == MessageHeader::DictionaryBatch => Ok(0),
+/// The rows of a message, and whether they are compressed.
+fn rows_of(described: &[u8]) -> Checked<(u64, bool)> {
+    let message = root_as_message(described).map_err(|e| format!("a message: {e}"))?;
+    if let Some(batch) = message.header_as_record_batch() {
+        let rows = u64::try_from(batch.length()).map_err(|_| "a batch has a negative number of rows")?;
+        return Ok((rows, batch.compression().is_some()));
+    }
+    match message.header_as_dictionary_batch() {
+        Some(dictionary) => Ok((0, dictionary.data().is_some_and(|values| values.compression().is_some()))),
         None => Err("a message is neither a batch nor a dictionary".into()),
     }
 }

@@ -1,0 +1,183 @@
+"""NumPy arrays and files, of which the large ones are read block by block.
+
+They are not mapped: a mapped file that is cut short ends the process where it is read next.
+"""
+
+import shutil
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ferrank._core import Source
+from ferrank.data.opening import Folder, TempFolder, numbered
+from ferrank.errors import ColumnTypeError, DataError
+
+__all__ = ["array_source", "npy_source", "npz_source"]
+
+_HELD_BYTES = 8 << 20
+"""Of the arrays of a file that are held in memory."""
+_BLOCK_VALUES = 1 << 19
+_COPY_BYTES = 1 << 20
+_CHANGED = "the file was changed while it was read; leave it alone, and rank again"
+
+
+def array_source(array: np.ndarray[Any, Any], name: str) -> Source:
+    """Return an array of shape (n_rows, n_columns) as a source, whose columns are called ``x0``, ``x1`` …."""
+    if array.ndim != 2:
+        raise DataError(f"{name}: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
+    names = numbered(array.shape[1])
+    if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
+        return Source.arrays([(names, array.astype(array.dtype.newbyteorder("="), copy=False))], name)
+    try:
+        table = pa.table({name: pa.array(column) for name, column in zip(names, array.T, strict=True)})
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise ColumnTypeError(
+            f"{name}: an array of {array.dtype}; {error}; use numbers, booleans or strings"
+        ) from error
+    return Source.table(table, name)
+
+
+@dataclass
+class _Stored:
+    """An array of numbers of shape (n_rows, n_columns) in a file."""
+
+    path: Path
+    offset: int
+    shape: tuple[int, int]
+    ndim: int
+    dtype: np.dtype[Any]
+    is_by_column: bool
+    known: tuple[int, int]
+
+    def rows(self, first: int, end: int) -> np.ndarray[Any, Any]:
+        """Return rows as an array of shape (n_columns, n_rows)."""
+        n_rows, n_columns = self.shape
+        size = self.dtype.itemsize
+        with self.path.open("rb", buffering=0) as file:
+            if self.is_by_column:
+                block = np.empty((n_columns, end - first), self.dtype)
+                for column, values in enumerate(block):
+                    _fill(file, self.offset + (column * n_rows + first) * size, values)
+            else:
+                read = np.empty((end - first, n_columns), self.dtype)
+                _fill(file, self.offset + first * n_columns * size, read)
+                block = np.ascontiguousarray(read.T)
+        if _state(self.path) != self.known:
+            raise DataError(_CHANGED)
+        return block.astype(self.dtype.newbyteorder("="), copy=False)
+
+
+def _fill(file: Any, place: int, values: np.ndarray[Any, Any]) -> None:
+    file.seek(place)
+    rest = values.reshape(-1).view(np.uint8).data
+    while rest:
+        read = file.readinto(rest)
+        if not read:
+            raise DataError(_CHANGED)
+        rest = rest[read:]
+
+
+def _state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _array(path: Path) -> np.ndarray[Any, Any] | _Stored:
+    """Return the array in a file: itself if it is small or not of numbers, else where it is."""
+    known = _state(path)
+    # What is mapped is not looked at.
+    mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    is_small = mapped.nbytes <= _HELD_BYTES
+    if is_small or mapped.dtype.kind not in "biuf" or mapped.dtype.itemsize > 8 or mapped.ndim not in (1, 2):
+        array: np.ndarray[Any, Any] = np.load(path, allow_pickle=False)
+        return array
+    shape = (len(mapped), 1 if mapped.ndim == 1 else mapped.shape[1])
+    return _Stored(
+        path, mapped.offset, shape, mapped.ndim, mapped.dtype, not mapped.flags.c_contiguous, known
+    )
+
+
+def npy_source(path: Path) -> Source:
+    """Return an array of shape (n_rows, n_columns) in a file as a source."""
+    array = _array(path)
+    if isinstance(array, np.ndarray):
+        return array_source(array, str(path))
+    if array.ndim != 2:
+        raise DataError(f"{path}: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
+    return _blocks({"X": array}, path)
+
+
+def npz_source(path: Path, temp_dir: Folder) -> Source:
+    """Return the arrays in a file, side by side; large ones are unpacked to ``temp_dir``.
+
+    The columns of a two-dimensional array ``X`` are called ``x0``, ``x1`` …, those of others after the array.
+    """
+    parts: dict[str, np.ndarray[Any, Any] | _Stored] = {}
+    folder = TempFolder(temp_dir)
+    with zipfile.ZipFile(path) as members:
+        for number, name in enumerate(members.namelist()):
+            unpacked = folder.path / f"{number}.npy"
+            with members.open(name) as packed, unpacked.open("wb") as file:
+                shutil.copyfileobj(packed, file, _COPY_BYTES)
+            array = _array(unpacked)
+            if isinstance(array, np.ndarray):
+                unpacked.unlink()
+                if array.ndim not in (1, 2):
+                    raise DataError(
+                        f"{path}: the array '{name.removesuffix('.npy')}' has {array.ndim} dimensions; "
+                        "use one or two"
+                    )
+            parts[name.removesuffix(".npy")] = array
+    if len({array.shape[0] for array in parts.values()}) > 1:
+        raise DataError(f"{path}: its arrays have different numbers of rows; use one number")
+    if any(isinstance(array, _Stored) for array in parts.values()):
+        return _blocks(parts, path).keeping(folder, str(path))
+    columns: dict[str, np.ndarray[Any, Any]] = {}
+    for name, array in parts.items():
+        assert isinstance(array, np.ndarray)
+        values = [array] if array.ndim == 1 else array.T
+        columns |= dict(zip(_names(name, array), values, strict=True))
+    return Source.table(pa.table(columns), str(path))
+
+
+def _names(name: str, array: np.ndarray[Any, Any] | _Stored) -> list[str]:
+    """Return the names of the columns of an array called ``name``."""
+    if array.ndim == 1:
+        return [name]
+    return numbered(array.shape[1]) if name == "X" else [f"{name}{n}" for n in range(array.shape[1])]
+
+
+def _blocks(parts: dict[str, np.ndarray[Any, Any] | _Stored], path: Path) -> Source:
+    """Return arrays with as many rows side by side, read block by block in each pass."""
+    n_rows = next(iter(parts.values())).shape[0]
+    names = [column for name, array in parts.items() for column in _names(name, array)]
+    step = max(1, _BLOCK_VALUES // len(names))
+
+    def block(first: int, end: int) -> pa.RecordBatch:
+        columns: list[Any] = []
+        for array in parts.values():
+            if isinstance(array, _Stored):
+                columns += list(array.rows(first, end))
+            else:
+                rows = array[first:end]
+                columns += [rows] if rows.ndim == 1 else list(rows.T)
+        return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
+
+    def blocks() -> Iterator[pa.RecordBatch]:
+        for first in range(0, n_rows, step):
+            yield block(first, min(n_rows, first + step))
+
+    schema = block(0, min(n_rows, 1)).schema
+
+    def scan() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(schema, blocks())
+
+    def explain(what: str) -> str:
+        return _CHANGED if _CHANGED in what else what
+
+    return Source.factory(schema, scan, explain, str(path), n_rows)
