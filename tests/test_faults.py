@@ -213,22 +213,6 @@ def test_a_fork_after_use_ranks() -> None:
     assert said.split() == ["0", "True"]
 
 
-def test_subinterpreters_are_refused() -> None:
-    said = run(
-        """
-        try:
-            import _interpreters as interpreters
-        except ImportError:
-            import _xxsubinterpreters as interpreters
-        inner = interpreters.create()
-        code = "try: import ferrank._core", "except ImportError as e: print('refused:', e)"
-        print(interpreters.run_string(inner, chr(10).join(code)))
-        """
-    )
-    assert "refused: " in said
-    assert "subinterpreters" in said or "interpreter" in said
-
-
 def test_many_threads_fit_at_once() -> None:
     want = fr.rank(TABLE, "y", n_estimators=8).importances()
     found: list[bool] = []
