@@ -24,6 +24,13 @@ def spearman_to(truth: Sequence[float] | Array, importances: Sequence[float] | A
 
     NaN where either are all equal.
 
+    Parameters
+    ----------
+    truth : sequence of float of shape (n_features,)
+        Relevances; above 0 is relevant.
+    importances : sequence of float of shape (n_features,)
+        What is judged.
+
     Examples
     --------
     >>> spearman_to([3.0, 2.0, 0.0, 0.0], [0.9, 0.5, 0.1, 0.2]).__round__(3)
@@ -39,6 +46,13 @@ def roc_area(truth: Sequence[float] | Array, importances: Sequence[float] | Arra
     """Return the share of pairs of a relevant and an irrelevant feature that are in order; ties count half.
 
     NaN where all features are relevant, or none.
+
+    Parameters
+    ----------
+    truth : sequence of float of shape (n_features,)
+        Relevances; above 0 is relevant.
+    importances : sequence of float of shape (n_features,)
+        What is judged.
 
     Examples
     --------
@@ -60,6 +74,13 @@ def separability(truth: Sequence[float] | Array, importances: Sequence[float] | 
     Above 0, a threshold parts them (Robnik-Šikonja and Kononenko 2003, §4.1.1). NaN where all features are
     relevant, or none.
 
+    Parameters
+    ----------
+    truth : sequence of float of shape (n_features,)
+        Relevances; above 0 is relevant.
+    importances : sequence of float of shape (n_features,)
+        What is judged.
+
     Examples
     --------
     >>> separability([1.0, 1.0, 0.0], [0.5, 0.25, 0.125])
@@ -76,6 +97,11 @@ def tanimoto(a: Sequence[float] | Array, b: Sequence[float] | Array) -> float:
     """Return ⟨a, b⟩ / (|a|² + |b|² − ⟨a, b⟩), 1 for equal vectors; of sets it is the Jaccard index.
 
     Two vectors of zeros are alike.
+
+    Parameters
+    ----------
+    a, b : sequence of float of shape (n_features,)
+        Importances, or 1 for the features of a set and 0 for the others.
 
     Examples
     --------

@@ -11,8 +11,9 @@
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind, Read, Result as IoResult};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
@@ -27,13 +28,38 @@ pub(super) const PIECE: usize = 8 << 20;
 /// Pieces of memory that are kept to be used again.
 const KEPT: usize = 2;
 
-/// An open file with the name that messages use.
+/// Files that stay open at a time; others, of a data set of many files, are opened for each piece.
+const OPEN: usize = 8;
+static N_OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A file with the name that messages use.
 #[derive(Debug, Clone)]
 pub(super) struct InputFile {
     pub(super) name: String,
-    file: Arc<File>,
+    path: PathBuf,
+    /// Open, if few others are.
+    open: Option<Arc<OpenFile>>,
     length: usize,
     modified: Option<SystemTime>,
+}
+
+/// A file that stays open.
+#[derive(Debug)]
+struct OpenFile(File);
+
+impl OpenFile {
+    /// `file`, if few others are open.
+    fn new(file: File) -> Option<Arc<Self>> {
+        let few = N_OPEN.fetch_add(1, Ordering::Relaxed) < OPEN;
+        // What is dropped is counted down.
+        Some(Arc::new(OpenFile(file))).filter(|_| few)
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        N_OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl InputFile {
@@ -51,7 +77,8 @@ impl InputFile {
             return Err(Error::Data(format!("{name}: the file is empty")));
         }
         let length = usize::try_from(known.len()).map_err(|_| failed(ErrorKind::FileTooLarge.into()))?;
-        Ok(InputFile { name, file: Arc::new(file), length, modified: known.modified().ok() })
+        let (path, modified) = (path.to_path_buf(), known.modified().ok());
+        Ok(InputFile { name, path, open: OpenFile::new(file), length, modified })
     }
 
     /// The file, which messages call `name`.
@@ -64,31 +91,52 @@ impl InputFile {
         self.length
     }
 
+    /// Calls `each` with the open file.
+    fn with_file<T>(&self, each: impl FnOnce(&File) -> IoResult<T>) -> IoResult<T> {
+        match &self.open {
+            Some(open) => each(&open.0),
+            None => each(&File::open(&self.path)?),
+        }
+    }
+
     /// Fills `into` with what is at byte `at`.
     ///
     /// # Errors
     /// It cannot be read, or the file is not what it was when it was opened.
     pub(super) fn read(&self, at: usize, into: &mut [u8]) -> Result<()> {
-        match read_exact_at(&self.file, into, at as u64) {
-            Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(Error::file(&self.name, error)),
-            Err(_) => Err(self.changed()),
-            // The system notes a change before it makes it.
-            Ok(()) => self.check(),
+        match self.with_file(|file| self.read_in(file, at, into)) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.changed()),
+            Err(error) => Err(Error::file(&self.name, error)),
         }
+    }
+
+    /// Reads from the open file; false if it is not what it was.
+    fn read_in(&self, file: &File, at: usize, into: &mut [u8]) -> IoResult<bool> {
+        match read_exact_at(file, into, at as u64) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            // The system notes a change before it makes it.
+            read => read.and_then(|()| self.is_unchanged(file)),
+        }
+    }
+
+    fn is_unchanged(&self, file: &File) -> IoResult<bool> {
+        let now = file.metadata()?;
+        Ok(now.len() == self.length as u64 && now.modified().ok() == self.modified)
     }
 
     /// As [`InputFile::read`], without a look at whether the file is the same; the error says what the system did.
     pub(super) fn read_unchecked(&self, at: usize, into: &mut [u8]) -> std::result::Result<(), String> {
-        read_exact_at(&self.file, into, at as u64).map_err(|error| error.to_string())
+        self.with_file(|file| read_exact_at(file, into, at as u64)).map_err(|error| error.to_string())
     }
 
-    /// Ok if the file is as it was. One that took its name since does not matter: the open one is the old one.
+    /// Ok if the file is as it was. One that took the name of an open file since does not matter: the open one is the old one.
     ///
     /// # Errors
     /// [`Error::Data`] if it was written to, or cut short.
     pub(super) fn check(&self) -> Result<()> {
-        match self.file.metadata() {
-            Ok(now) if now.len() == self.length as u64 && now.modified().ok() == self.modified => Ok(()),
+        match self.with_file(|file| self.is_unchanged(file)) {
+            Ok(true) => Ok(()),
             _ => Err(self.changed()),
         }
     }
@@ -106,7 +154,8 @@ impl InputFile {
 
     /// Has the bytes in `range` brought into memory, while something else is done.
     pub(super) fn fetch(&self, range: Range<usize>) {
-        will_need(&self.file, range.start as u64, range.len() as u64);
+        // What cannot be opened fails when it is read.
+        let _ = self.with_file(|file| Ok(will_need(file, range.start as u64, range.len() as u64)));
     }
 
     /// The file from its first byte on.
@@ -126,9 +175,8 @@ pub(super) struct Text<'a> {
 impl Read for Text<'_> {
     fn read(&mut self, into: &mut [u8]) -> IoResult<usize> {
         let length = into.len().min(self.file.length - self.at);
-        let read = read_exact_at(&self.file.file, &mut into[..length], self.at as u64);
-        if read.is_err() || self.file.check().is_err() {
-            return Err(read.err().filter(|e| e.kind() != ErrorKind::UnexpectedEof).unwrap_or(IoError::other(CHANGED)));
+        if !self.file.with_file(|file| self.file.read_in(file, self.at, &mut into[..length]))? {
+            return Err(IoError::other(CHANGED));
         }
         self.at += length;
         Ok(length)

@@ -85,6 +85,9 @@ pub(super) fn ln_upper_tail(z: f64, skewness: f64) -> f64 {
 
 /// Cauchy's combination of p-values, given and returned as logarithms.
 pub(super) fn ln_cauchy(p_values: Vec<f64>) -> f64 {
+    if let [alone] = p_values[..] {
+        return alone;
+    }
     let n = p_values.len() as f64;
     let least = p_values.iter().copied().fold(0.0, f64::min);
     if least < -30.0 {
