@@ -8,7 +8,7 @@ from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.rankers.plan import (
     JOINT_DRAWS,
-    TREES_WITH_P_VALUES,
+    JOINT_TREES,
     AssociationPlan,
     ForestPlan,
     JointPlan,
@@ -53,7 +53,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 """Settings of rankers by the name of a preset; "papers" are those of Petković et al. 2020a."""
 
 WITH_P_VALUES: dict[str, dict[str, Any]] = {
-    "forest": {"shadows": True, "n_estimators": TREES_WITH_P_VALUES},
+    "forest": {"shadows": True, "n_estimators": JOINT_TREES},
     "relief": {"target_draws": JOINT_DRAWS},
 }
 """The settings from which p-values follow, for rankers that give none by default."""
