@@ -315,6 +315,7 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     ranker = fr.ForestRanker()
     settings = ranker._settings()
     roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
+    roles["categorical_features"] = []
     asked = (table.schema, roles, settings)
     whole = tasks.profile(Batch(0, [table]), asked, 0, None, None)
     source = _core.Source.table(table.slice(0, 0), "table")
@@ -339,6 +340,7 @@ def test_a_forest_that_reads_all_codes_says_why(
     frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    monkeypatch.setattr("ferrank.distributed.plan.BESIDE_FRACTION", 1e-6)
     collection = dd.from_pandas(frame, npartitions=2, sort=False)
     with (
         distributed.Client(cluster),
@@ -376,6 +378,7 @@ def test_workers_share_the_memory_and_keep_to_their_own_limit(
             with pytest.raises(fr.ResourceError, match="memory_limit: 1 MiB do not do .* use at least"):
                 fr.rank(collection, TARGETS, ranker=ranker, memory_limit="1MiB")
         monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+        monkeypatch.setattr("ferrank.distributed.plan.BESIDE_FRACTION", 1e-6)
         refused = [(RANKERS["per_target"], "the codes of all rows"), (fr.ReliefRanker(), "all rows")]
         for refusing, what in refused:
             with pytest.raises(fr.ResourceError, match=rf"{what}.* take 1 MiB on each worker"):

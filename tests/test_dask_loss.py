@@ -187,7 +187,7 @@ def test_of_two_rankings_one_is_cancelled(ranker: Any, stays: bool, monkeypatch:
                 )
                 other = asyncio.ensure_future(fr.rank(parts, "y", ranker=FOREST, client=client))
                 await asyncio.to_thread(reached.wait, 30)
-                await asyncio.sleep(0 if phase else 0.5)
+                await asyncio.sleep(0 if phase else 0.1)
                 long.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await long

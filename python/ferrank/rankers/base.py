@@ -113,12 +113,13 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         elif y is None:
             raise DataError("y: None was given; give the targets, or say task='unsupervised'")
         roles = self._own_roles()
-        names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+        is_frame = hasattr(X, "columns") and not isinstance(X, Delayed)
+        names = [str(name) for name in X.columns] if is_frame else None
         roles["categorical_features"] = categorical_names(self.categorical_features, names)
         partitions = Partitions.joined(X, y, sample_weight, groups, scheduler, as_labels=_label_sets(roles))
         self._keep(self._rank_partitions(partitions, roles, scheduler, progress))
         self.n_features_in_ = len(self.result_.features)
-        if hasattr(X, "columns") and not isinstance(X, Delayed):
+        if is_frame:
             self.feature_names_in_ = np.array(self.result_.features, dtype=object)
         self._count_selected()
         return self

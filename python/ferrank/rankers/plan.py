@@ -43,8 +43,8 @@ __all__ = [
 ]
 
 JOINT_TREES = 800
-"""Trees that p-values are computed from. Of four rankings of german.arff by 400 trees, one found the spread of
-the shadows of two features far too small."""
+"""Trees that p-values are computed from. Of four rankings of german.arff by 400 trees, one found the spread
+of the shadows of two features far too small."""
 LEAST_TREES = 200
 """The least number of trees that do for p-values."""
 JOINT_DRAWS = 60

@@ -92,7 +92,8 @@ fn moments_are_those_of_all_permutations() {
     let x = &X[..6];
     let classes = [0, 1, 0, 1, 2, 2];
     let sides: [ArrayRef; 3] = [numbers(x), words(&classes), words(&[0, 0, 0, 1, 0, 0])];
-    let targets: [&dyn Fn(&[usize]) -> ArrayRef; 3] = [
+    type Permuted<'a> = &'a dyn Fn(&[usize]) -> ArrayRef;
+    let targets: [Permuted<'_>; 3] = [
         &|order| numbers(&order.iter().map(|&i| Y[i].max(0.3)).collect::<Vec<_>>()),
         &|order| words(&order.iter().map(|&i| classes[i]).collect::<Vec<_>>()),
         &|order| words(&order.iter().map(|&i| usize::from(i == 3)).collect::<Vec<_>>()),

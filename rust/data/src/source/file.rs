@@ -155,7 +155,10 @@ impl InputFile {
     /// Has the bytes in `range` brought into memory, while something else is done.
     pub(super) fn fetch(&self, range: Range<usize>) {
         // What cannot be opened fails when it is read.
-        let _ = self.with_file(|file| Ok(will_need(file, range.start as u64, range.len() as u64)));
+        let _ = self.with_file(|file| {
+            will_need(file, range.start as u64, range.len() as u64);
+            Ok(())
+        });
     }
 
     /// The file from its first byte on.

@@ -50,8 +50,7 @@ use growth::{Case, grow};
 /// `n_estimators` and `max_samples`, or `n_iterations`, are the limits.
 ///
 /// # Errors
-/// The errors of `run::rank`, and [`Error::Setting`](crate::Error::Setting) for a forest without a bootstrap, where all trees would see the
-/// same rows, or if `options` ask for a part of a run.
+/// The errors of `run::rank`, and [`Error::Setting`] for a forest without a bootstrap, where all trees would see the same rows, or if `options` ask for a part of a run.
 pub fn rank(
     source: &dyn ChunkSource,
     roles: &Roles,

@@ -25,7 +25,10 @@ const BLOCK_ROWS: usize = 1 << 13;
 /// ```
 /// use ferrank_forest::OobPredictions;
 ///
-/// let mean = |oob: &OobPredictions| oob.values().map(|values| values.iter().sum::<f64>() / values.len() as f64);
+/// let mean = |oob: &OobPredictions| -> Option<f64> {
+///     let values = oob.values().ok()?;
+///     Some(values.iter().sum::<f64>() / values.len() as f64)
+/// };
 /// # let _ = mean;
 /// ```
 #[derive(Debug)]
