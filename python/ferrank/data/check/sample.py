@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ferrank._core import Source
@@ -17,6 +18,8 @@ __all__ = ["MOST_ROWS", "Column", "columns_of", "first_rows", "sampled"]
 MOST_ROWS = 10_000
 _LEAST_ROWS = 1_000
 _CELLS = 10_000_000
+_LONGEST = 1_000
+"""Characters that categories are told apart by."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +122,19 @@ def columns_of(table: pa.Table, kinds: dict[str, str]) -> list[Column]:
     ]
 
 
+def _shortened(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a column whose texts can be written out for each row, however long they are."""
+    if not (pa.types.is_string(chunk.type.value_type) or pa.types.is_large_string(chunk.type.value_type)):
+        return chunk
+    texts = pc.utf8_slice_codeunits(chunk.dictionary, 0, _LONGEST)
+    return pa.DictionaryArray.from_arrays(chunk.indices, texts, ordered=chunk.type.ordered)
+
+
 def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
     is_text = not pa.types.is_dictionary(values.type)
     if not is_text:
-        values = values.cast(values.type.value_type)
+        chunks = [_shortened(chunk) for chunk in values.chunks]
+        values = pa.chunked_array(chunks, values.type).cast(values.type.value_type)
     if is_nominal:
         texts = values.cast(pa.string()).combine_chunks().dictionary_encode()
         codes = values_of(pa.chunked_array([texts.indices]), -1)
