@@ -39,7 +39,8 @@ def ranking(data: Path, scratch: Path, largest_file: int = -1) -> subprocess.Pop
         signal.signal(signal.SIGINT, signal.default_int_handler)
         resource.setrlimit(resource.RLIMIT_FSIZE, ({largest_file}, -1))
         # Libraries are imported when they are first needed.
-        fr.rank({{"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 3.0, 4.0]}}, "y", n_estimators=1)
+        small = {{"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 3.0, 4.0]}}
+        fr.rank(small, "y", ranker=fr.ForestRanker(n_estimators=1))
         held = int(re.search(r"RssAnon:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) << 10
         forest = fr.ForestRanker(n_estimators=3000, memory_limit=held + (40 << 20), temp_dir={str(scratch)!r})
         fr.rank({str(data)!r}, "y", ranker=forest)

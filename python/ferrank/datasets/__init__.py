@@ -183,8 +183,8 @@ def load(name: str) -> Dataset:
     Examples
     --------
     >>> import ferrank as fr
-    >>> fr.rank(fr.datasets.load("iris"), n_estimators=50).top(1)
-    ['petalwidth']
+    >>> sorted(fr.rank(fr.datasets.load("iris"), n_estimators=50).top(2))
+    ['petallength', 'petalwidth']
     """
     found = describe(name)
     return Dataset(Path(__file__).parent / found.file, list(found.targets))
