@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -119,6 +120,15 @@ def test_wrong_settings_are_named() -> None:
         fr.UnivariateRanker(n_bins=1).fit(X, y)
     with pytest.raises(fr.SettingError, match=r"^scores: 'gini' is not "):
         fr.UnivariateRanker(scores=["gini"]).fit(X, y)
+
+
+def test_dask_collections_are_refused() -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    parts = dask.from_pandas(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.5, 2.5, 0.5]}), npartitions=2)
+    with pytest.raises(
+        fr.SettingError, match="'univariate' does not rank dask collections; use ranker='assoc"
+    ):
+        fr.rank(parts, "y", ranker="univariate")
 
 
 def test_the_shell_ranks_features_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,11 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import dask
+import numpy as np
+from numpy.typing import NDArray
 
 from ferrank import _core
 from ferrank.distributed.process import Asked, Floats, coder_of, finish_of, know, source_of, to_bytes
@@ -35,6 +37,8 @@ _FAN = 8
 """Sums that are added up by one task."""
 _AHEAD = 8
 """Partitions whose rows are on their way at a time."""
+
+Sums = TypeVar("Sums", Floats, NDArray[np.int64])
 
 PartCodes = tuple[bytes, bytes | None, int]
 """The codes of a partition, those of its shadows, and the number of its first row."""
@@ -63,10 +67,11 @@ class Shared:
         """Return what this process knows of the data set."""
         schema, roles, settings = self.asked
         source = source_of(schema.empty_table(), "the data set")
+        of = _core.TestsApart.of if settings["ranker"] == "association" else _core.Apart.of
         return know(
             self.token,
             "all rows",
-            lambda: _core.Apart.of(source, roles, settings, self.whole, list(self.answers)),
+            lambda: of(source, roles, settings, self.whole, list(self.answers)),
         )
 
     def finish(self, run: _core.Run) -> Any:
@@ -113,7 +118,7 @@ def sums(shared: Shared, codes: bytes, shadows: bytes | None, number: int, reque
     return found
 
 
-def add_sums(*parts: Floats) -> Floats:
+def add_sums(*parts: Sums) -> Sums:
     """Return the sums of all parts; they are exact, so that any order gives the same bits."""
     total = parts[0].copy()
     for part in parts[1:]:

@@ -356,17 +356,16 @@ class _Run:
     def _test_apart(self) -> bytes:
         """Test features over partitions that keep their codes, some features at a time."""
         known, kept = self._persist_codes()
-        [shared] = self._persist([task(association_apart.tested, known)], "testing", [])
-        [of_features] = self._compute([task(association_apart.ranges, shared)], "testing")
+        [of_features] = self._compute([task(association_apart.ranges, known)], "testing")
         steps, totals = [], []
         for features in of_features:
             parts = [
-                task(association_apart.counts, shared, part, number, features)
+                task(association_apart.counts, known, part, number, features)
                 for number, part in enumerate(kept)
             ]
             steps += parts
-            totals.append(_merged(association_apart.add_counts, parts))
-        [data] = self._compute([task(association_apart.contribution, shared, *totals)], "testing", steps)
+            totals.append(_merged(forests_apart.add_sums, parts))
+        [data] = self._compute([task(association_apart.contribution, known, *totals)], "testing", steps)
         return bytes(data)
 
     def _search_apart(self) -> list[Any]:

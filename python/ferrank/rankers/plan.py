@@ -231,9 +231,14 @@ _OF_ESTIMATORS: dict[str, Any] = {
 """Parameters of the estimators, which a ranking does without."""
 
 
+def _own_defaults(engine: str) -> dict[str, Any]:
+    """Return the parameters that are settings of the engine's ranker."""
+    return {name: _FOLLOWING.get(name, value) for name, value in _engine_defaults(engine).items()}
+
+
 @functools.cache
 def _defaults_of(engine: str) -> dict[str, Any]:
-    own = {name: _FOLLOWING.get(name, value) for name, value in _engine_defaults(engine).items()}
+    own = _own_defaults(engine)
     own["random_state"] = own.pop("seed")
     return {"task": None, **own, **_OF_RUNS, **_OF_ESTIMATORS, **(_OF_TURF if engine == "relief" else {})}
 
@@ -416,9 +421,8 @@ class AssociationPlan(EnginePlan):
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        own = {name: _FOLLOWING.get(name, value) for name, value in _engine_defaults(cls._engine).items()}
         of_runs = {name: value for name, value in _OF_RUNS.items() if name not in _OF_STOPPING}
-        return {"task": None, **own, **of_runs, "n_features_to_select": None}
+        return {"task": None, **_own_defaults(cls._engine), **of_runs, "n_features_to_select": None}
 
     def _resolved(self) -> dict[str, Any]:
         return {"unlabelled": self.unlabelled or "error"}
@@ -436,12 +440,24 @@ class UnivariatePlan(EnginePlan):
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        own = {name: _FOLLOWING.get(name, value) for name, value in _engine_defaults(cls._engine).items()}
         names = ("task", "categorical_features", "n_jobs", "memory_limit", "temp_dir")
-        return {"task": None, **own, **{name: _OF_RUNS[name] for name in names}, "n_features_to_select": None}
+        of_runs = {name: _OF_RUNS[name] for name in names}
+        return {"task": None, **_own_defaults(cls._engine), **of_runs, "n_features_to_select": None}
 
     def _resolved(self) -> dict[str, Any]:
         return {"scores": _listed(self.scores), "unlabelled": self.unlabelled or "error"}
+
+    def _rank_partitions(
+        self,
+        partitions: Any,
+        roles: dict[str, Any],
+        scheduler: Any,
+        progress: Progress | None = None,
+    ) -> Ranking:
+        raise SettingError(
+            "ranker: 'univariate' does not rank dask collections; use ranker='association', which looks at "
+            "features one by one, too"
+        )
 
 
 class JointPlan(Plan):

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::TargetColumn;
 
@@ -11,25 +12,32 @@ const LABELS: usize = 4_096;
 /// The rank of a row whose target is missing.
 const UNKNOWN: i64 = i64::MIN;
 
-/// One target, or some labels of one.
+/// One target, or some labels of one, without the rows of nominal targets and label sets.
 #[derive(Debug)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Answer {
     /// Number of the target.
     pub(crate) target: usize,
-    pub(crate) values: Values<'a>,
+    pub(crate) kind: Kind,
     /// Over all rows whose target is known: how many, then as [`Values::add`].
     pub(crate) totals: Vec<i64>,
 }
 
-/// The values of the rows.
+/// What a target is.
 #[derive(Debug)]
-pub(crate) enum Values<'a> {
-    /// Of a numeric target.
+pub(crate) enum Kind {
+    /// A number.
     Ranks(Ranks),
-    /// The codes of the classes, and how many there are.
-    Classes(&'a [u16], usize),
-    /// Some labels of a target with label sets.
-    Labels(&'a ferrank_data::labels::LabelColumn, Range<usize>),
+    /// So many classes.
+    Classes(usize),
+    /// Some labels of label sets.
+    Labels(Range<usize>),
+}
+
+/// The values of the rows.
+pub(crate) enum Values<'a> {
+    Ranks(&'a Ranks),
+    Classes(&'a [u16]),
+    Labels(&'a LabelColumn, &'a Range<usize>),
 }
 
 /// Ranks whose sums are exact in any order.
@@ -75,37 +83,50 @@ impl Ranks {
     }
 }
 
-impl<'a> Answer<'a> {
+impl Answer {
     /// The target with this number; label sets in blocks of labels.
-    pub(crate) fn of(target: usize, column: &'a TargetColumn) -> Vec<Self> {
+    pub(crate) fn of(target: usize, column: &TargetColumn) -> Vec<Self> {
         let all = match column {
-            TargetColumn::Numeric(values) => vec![Values::Ranks(Ranks::new(values))],
-            TargetColumn::Nominal { categories, codes } => vec![Values::Classes(codes, categories.names.len())],
+            TargetColumn::Numeric(values) => vec![Kind::Ranks(Ranks::new(values))],
+            TargetColumn::Nominal { categories, .. } => vec![Kind::Classes(categories.names.len())],
             TargetColumn::Labels(labels) => {
                 let n_labels = labels.hierarchy.names().len();
                 let blocks = (0..n_labels).step_by(LABELS);
-                blocks.map(|first| Values::Labels(labels, first..n_labels.min(first + LABELS))).collect()
+                blocks.map(|first| Kind::Labels(first..n_labels.min(first + LABELS))).collect()
             }
         };
-        let new = |values: Values<'a>| {
-            let mut totals = vec![0; values.width()];
+        let new = |kind: Kind| {
+            let mut totals = vec![0; kind.width()];
+            let values = kind.values(column);
             (0..column.len()).for_each(|row| values.add(row, &mut totals));
-            Answer { target, values, totals }
+            Answer { target, kind, totals }
         };
         all.into_iter().map(new).collect()
     }
 }
 
-impl Values<'_> {
+impl Kind {
     /// Number of sums.
     pub(crate) fn width(&self) -> usize {
         match self {
-            Values::Ranks(_) => 3,
-            Values::Classes(_, n_classes) => 1 + n_classes,
-            Values::Labels(_, labels) => 1 + labels.len(),
+            Kind::Ranks(_) => 3,
+            Kind::Classes(n_classes) => 1 + n_classes,
+            Kind::Labels(labels) => 1 + labels.len(),
         }
     }
 
+    /// The values of the rows of `column`, which is of this kind.
+    pub(crate) fn values<'a>(&'a self, column: &'a TargetColumn) -> Values<'a> {
+        match (self, column) {
+            (Kind::Ranks(ranks), _) => Values::Ranks(ranks),
+            (Kind::Classes(_), TargetColumn::Nominal { codes, .. }) => Values::Classes(codes),
+            (Kind::Labels(range), TargetColumn::Labels(labels)) => Values::Labels(labels, range),
+            _ => unreachable!("the column is the one that the kind is of"),
+        }
+    }
+}
+
+impl Values<'_> {
     /// Adds a row whose target is known to the sums: the number of rows, and of a numeric target the ranks and their squares, of
     /// a nominal one the rows of each class, of label sets those with each label.
     #[inline(always)]
@@ -119,7 +140,7 @@ impl Values<'_> {
                     sums[2] += ranks.square(rank);
                 }
             }
-            Values::Classes(codes, _) => {
+            Values::Classes(codes) => {
                 let code = codes[row];
                 if code != MISSING_U16 {
                     sums[0] += 1;

@@ -21,7 +21,7 @@
 use ferrank_data::profile::Scale;
 use ferrank_ranking::relevance::PermutationTest;
 
-use crate::answers::{Answer, Ranks, Values};
+use crate::answers::{Answer, Kind, Ranks};
 use crate::tables::Table;
 
 /// With fewer rows nothing is tested.
@@ -46,15 +46,15 @@ impl Association {
 
 /// The associations of a feature with a target, a label each where it has labels: of the known values, and of whether the
 /// value is known. Of labels, and of attributes that do not vary, there may be none.
-pub(crate) fn associations(scale: &Scale, table: &Table, answer: &Answer<'_>) -> Vec<Association> {
+pub(crate) fn associations(scale: &Scale, table: &Table, answer: &Answer) -> Vec<Association> {
     let (known, missing) = table.split();
     let mut found = Vec::new();
-    let mut add = |sides: &Sides<'_>| match &answer.values {
-        Values::Labels(_, labels) => {
+    let mut add = |sides: &Sides<'_>| match &answer.kind {
+        Kind::Labels(labels) => {
             found.extend((1..=labels.len()).filter_map(|label| sides.with_classes(&[label])));
         }
-        Values::Classes(_, n_classes) => found.extend(sides.with_classes(&(1..=*n_classes).collect::<Vec<_>>())),
-        Values::Ranks(ranks) => found.extend(sides.with_ranks(ranks, answer.totals[0])),
+        Kind::Classes(n_classes) => found.extend(sides.with_classes(&(1..=*n_classes).collect::<Vec<_>>())),
+        Kind::Ranks(ranks) => found.extend(sides.with_ranks(ranks, answer.totals[0])),
     };
     let scores = match scale {
         Scale::Numeric(_) => Some(mid_ranks(&known)),

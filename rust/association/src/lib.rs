@@ -63,12 +63,14 @@ pub use params::AssociationParams;
 pub use parts::Apart;
 pub use ranker::SCORE;
 
+use std::sync::Arc;
+
 use answers::Answer;
 use association::{Association, associations};
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
-use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part, TargetColumn};
 use ferrank_ranking::relevance::{PermutationTest, from_tests};
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, RunOptions, ScanSummary, Vector};
 use ferrank_runtime::budget::Budget;
@@ -131,27 +133,29 @@ fn coded(intake: &Intake<'_>, scan: &ScanSummary<'_>, options: &RunOptions<'_>) 
 }
 
 /// The targets of a store, as they are tested.
-struct Tested<'a> {
-    answers: Vec<Answer<'a>>,
-    n_targets: usize,
+#[derive(Debug)]
+struct Tested {
+    answers: Vec<Answer>,
+    targets: Arc<Vec<TargetColumn>>,
 }
 
-impl<'a> Tested<'a> {
-    fn new(store: &'a CodeStore) -> Self {
+impl Tested {
+    fn new(store: &CodeStore) -> Self {
         let targets = store.targets.iter().enumerate();
         let answers = targets.flat_map(|(target, column)| Answer::of(target, column)).collect();
-        Tested { answers, n_targets: store.targets.len() }
+        Tested { answers, targets: store.targets.clone() }
     }
 
     /// The sums of each target over the rows of `part`, the first of which is `first`.
     fn tables(&self, part: &CodeStore, feature: usize, first: usize) -> Vec<Table> {
-        self.answers.iter().map(|answer| Table::new(part, feature, answer, first)).collect()
+        let table = |answer: &Answer| Table::new(part, feature, (answer, &self.targets[answer.target]), first);
+        self.answers.iter().map(table).collect()
     }
 
     /// The width of each table, and how many sums it has.
     fn sizes(&self, store: &CodeStore, feature: usize) -> Vec<(usize, usize)> {
-        let size = |answer: &Answer<'_>| {
-            let width = answer.values.width();
+        let size = |answer: &Answer| {
+            let width = answer.kind.width();
             (width, (store.codings[feature].n_codes() + 1) * width)
         };
         self.answers.iter().map(size).collect()
@@ -165,7 +169,7 @@ impl<'a> Tested<'a> {
 /// The contribution of all rows; `tables` are those of a feature.
 fn contribution(
     store: &CodeStore,
-    tested: &Tested<'_>,
+    tested: &Tested,
     params: &AssociationParams,
     monitor: &Monitor,
     tables: impl Fn(usize) -> Vec<Table> + Sync,
@@ -173,7 +177,7 @@ fn contribution(
     monitor.enter(Phase::Testing, store.codings.len() as u64);
     let test = |feature: usize| {
         monitor.check()?;
-        let mut found: Vec<Vec<Association>> = vec![Vec::new(); tested.n_targets];
+        let mut found: Vec<Vec<Association>> = vec![Vec::new(); tested.targets.len()];
         for (table, answer) in tables(feature).iter().zip(&tested.answers) {
             found[answer.target].extend(associations(&store.codings[feature].scale, table, answer));
         }

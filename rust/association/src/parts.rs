@@ -22,8 +22,10 @@ pub struct Apart {
     identity: Identity,
     params: AssociationParams,
     book: Codebook,
-    /// The targets of all rows, without codes.
+    /// How features are coded; without codes.
     store: CodeStore,
+    /// The targets of all rows.
+    tested: Tested,
 }
 
 impl Apart {
@@ -44,16 +46,16 @@ impl Apart {
         if store.rows as u64 != rows {
             return Err(Error::Data(format!("the parts have {} rows, the profile {rows}", store.rows)));
         }
-        Ok(Apart { identity, params: params.clone(), book, store })
+        let tested = Tested::new(&store);
+        Ok(Apart { identity, params: params.clone(), book, store, tested })
     }
 
     /// The features in ranges, the sums of each of which take at most about `bytes`.
     pub fn ranges(&self, bytes: usize) -> Vec<Range<usize>> {
-        let tested = Tested::new(&self.store);
         let n_features = self.store.codings.len();
         let (mut ranges, mut first, mut size) = (Vec::new(), 0, 0);
         for feature in 0..n_features {
-            let own = size_of::<i64>() * tested.n_sums(&self.store, feature);
+            let own = size_of::<i64>() * self.tested.n_sums(&self.store, feature);
             if feature > first && size + own > bytes {
                 ranges.push(first..feature);
                 (first, size) = (feature, 0);
@@ -82,10 +84,9 @@ impl Apart {
             let part = CodeStore::from_parts(self.book.clone(), vec![part], Keep::Memory)?;
             let (rows, of_rows) = (part.rows, self.store.rows);
             check(first + rows <= of_rows, format!("a part of {rows} rows from {first} on, of {of_rows}"))?;
-            let tested = Tested::new(&self.store);
             let sums = features.into_par_iter().map(|feature| {
                 monitor.check()?;
-                Ok(tested.tables(&part, feature, first).into_iter().flat_map(|table| table.sums).collect())
+                Ok(self.tested.tables(&part, feature, first).into_iter().flat_map(|table| table.sums).collect())
             });
             Ok(sums.collect::<Result<Vec<Vec<i64>>>>()?.concat())
         })
@@ -96,7 +97,7 @@ impl Apart {
     /// # Errors
     /// [`Error::Data`] if the sums are of other data.
     pub fn accumulate(&self, sums: &[i64], monitor: &Monitor) -> Result<Accumulator> {
-        let tested = Tested::new(&self.store);
+        let tested = &self.tested;
         let n_sums: Vec<usize> = (0..self.store.codings.len()).map(|f| tested.n_sums(&self.store, f)).collect();
         if sums.len() != n_sums.iter().sum::<usize>() {
             return Err(Error::Data(format!("{} sums, of {}", sums.len(), n_sums.iter().sum::<usize>())));
@@ -116,7 +117,7 @@ impl Apart {
                 .collect()
         };
         let checkpoint = Checkpoint::open(self.identity.clone(), None, monitor)?;
-        checkpoint.add(0, contribution(&self.store, &tested, &self.params, monitor, tables)?)?;
+        checkpoint.add(0, contribution(&self.store, tested, &self.params, monitor, tables)?)?;
         checkpoint.close()
     }
 }

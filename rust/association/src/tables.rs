@@ -1,8 +1,8 @@
 //! Sums of a target by the codes of a feature.
 
-use ferrank_data::store::{Code, CodeStore, Slot, Stored};
+use ferrank_data::store::{Code, CodeStore, Slot, Stored, TargetColumn};
 
-use crate::answers::Answer;
+use crate::answers::{Answer, Values};
 
 /// The sums of one target for each code of one feature, and for the rows that lack a value.
 ///
@@ -15,19 +15,24 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Of the rows of `store`, the first of which is row `first` of `answer`.
-    pub(crate) fn new(store: &CodeStore, feature: usize, answer: &Answer<'_>, first: usize) -> Self {
+    /// Of the rows of `store`, the first of which is row `first` of the target `column`, whose `answer` this is.
+    pub(crate) fn new(
+        store: &CodeStore,
+        feature: usize,
+        (answer, column): (&Answer, &TargetColumn),
+        first: usize,
+    ) -> Self {
         let n_codes = store.codings[feature].n_codes();
-        let width = answer.values.width();
+        let (width, values) = (answer.kind.width(), &answer.kind.values(column));
         let mut table = Table { sums: vec![0; (n_codes + 1) * width], width };
         match store.slots[feature] {
-            Slot::Narrow(slot) => table.add_all::<u8>(store, slot, answer, first),
-            Slot::Wide(slot) => table.add_all::<u16>(store, slot, answer, first),
+            Slot::Narrow(slot) => table.add_all::<u8>(store, slot, values, first),
+            Slot::Wide(slot) => table.add_all::<u16>(store, slot, values, first),
             Slot::Sparse(slot) => {
                 let sparse = store.sparse.as_ref().expect("a feature with a sparse slot has entries");
                 let (rows, codes) = sparse.by_feature.of(slot);
                 for (&row, &code) in rows.iter().zip(codes) {
-                    table.add(code, row as usize, answer);
+                    table.add(code, row as usize, values);
                 }
                 // All other rows have the value 0. Only stores of all rows keep entries.
                 let zero = usize::from(sparse.zeros[slot]) * width;
@@ -40,20 +45,20 @@ impl Table {
         table
     }
 
-    fn add_all<C: Stored>(&mut self, store: &CodeStore, slot: usize, answer: &Answer<'_>, first: usize) {
+    fn add_all<C: Stored>(&mut self, store: &CodeStore, slot: usize, values: &Values<'_>, first: usize) {
         for (chunk, first) in store.chunks.iter().zip(store.firsts.iter().map(|own| first + own)) {
             let column = C::of(chunk).column(slot);
             for row in 0..chunk.rows {
-                self.add(column.at(row), first + row, answer);
+                self.add(column.at(row), first + row, values);
             }
         }
     }
 
     #[inline(always)]
-    fn add<C: Code>(&mut self, code: C, row: usize, answer: &Answer<'_>) {
+    fn add<C: Code>(&mut self, code: C, row: usize, values: &Values<'_>) {
         let of_missing = self.sums.len() / self.width - 1;
         let code = if code == C::MISSING { of_missing } else { code.index() };
-        answer.values.add(row, &mut self.sums[code * self.width..(code + 1) * self.width]);
+        values.add(row, &mut self.sums[code * self.width..(code + 1) * self.width]);
     }
 
     /// The sums of the rows whose value is known, for each code, and of those that lack one.

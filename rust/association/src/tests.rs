@@ -34,7 +34,7 @@ fn found(x: ArrayRef, y: ArrayRef) -> Vec<Association> {
     let scan = options.scan(&intake, 255).unwrap();
     let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();
     let answer = Answer::of(0, &store.targets[0]).remove(0);
-    associations(&store.codings[0].scale, &Table::new(&store, 0, &answer, 0), &answer)
+    associations(&store.codings[0].scale, &Table::new(&store, 0, (&answer, &store.targets[0]), 0), &answer)
 }
 
 fn statistic(x: ArrayRef, y: ArrayRef) -> f64 {
