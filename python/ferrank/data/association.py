@@ -4,7 +4,7 @@ Two numeric features: the absolute rank correlation of Spearman (1904). Two nomi
 bias correction of Bergsma (2013), without which features of many categories seem to go together. A numeric
 and a nominal one: the square root of epsilon squared (Kelley 1935), the share of the variance of ranks that
 the categories explain, less what they explain by chance. All are about 0 for independent features and 1 where
-one tells the other.
+one feature determines the other.
 """
 
 from collections.abc import Sequence

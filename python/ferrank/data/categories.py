@@ -24,7 +24,7 @@ def is_from_dtype(categorical: Any) -> bool:
 def categorical_names(categorical: Any, names: Sequence[str] | None) -> list[str]:
     """Return the names of the columns that are nominal whatever their type.
 
-    ``names`` are those of the columns that positions and masks count; None where they are not known.
+    ``names``: names of all columns, to which positions and masks refer; None if the columns are not known.
     """
     if is_from_dtype(categorical):
         return []

@@ -122,8 +122,9 @@ class Dataset:
     ) -> dict[str, Any]:
         """Return the roles of the columns as the engine takes them.
 
-        ``task``, ``hierarchy`` and ``categorical_features`` are those of a ranker, used if the data set has
-        none; positions and masks of a ranker count features, those of a data set all columns. Without a task,
+        ``task``, ``hierarchy`` and ``categorical_features`` are the parameters of a ranker, used if the data
+        set has none. Positions and masks of a ranker refer to features, those of a data set to columns.
+        Without a task,
         integer targets are looked at at the first call: few distinct integers stand for classes, also in
         data sets with other rows (:meth:`with_rows`).
         """

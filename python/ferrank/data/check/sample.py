@@ -19,7 +19,7 @@ MOST_ROWS = 10_000
 _LEAST_ROWS = 1_000
 _CELLS = 10_000_000
 _LONGEST = 1_000
-"""Characters that categories are told apart by."""
+"""Number of characters of a category that are compared."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Study:
         those of more. In cross-validation they are counted over the folds of the training rows. Numbers above
         those of the rows of a data set are left out there. By default all rows keep their targets.
     n_trees : sequence of int, optional
-        Numbers of trees; each forest is grown once, to the greatest, and its first so many trees are judged.
+        Numbers of trees. Each forest is grown once, to the greatest number; the others are its first trees.
     only : mapping of str to sequence of str, optional
         The data sets, or tasks, that a ranker or judge of that name is for; by default all.
     folder : path, optional
