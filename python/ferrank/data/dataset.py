@@ -124,9 +124,8 @@ class Dataset:
 
         ``task``, ``hierarchy`` and ``categorical_features`` are the parameters of a ranker, used if the data
         set has none. Positions and masks of a ranker refer to features, those of a data set to columns.
-        Without a task,
-        integer targets are looked at at the first call: few distinct integers stand for classes, also in
-        data sets with other rows (:meth:`with_rows`).
+        Without a task, the first call looks at integer targets: few distinct integers stand for classes, also
+        in data sets with other rows (:meth:`with_rows`).
         """
         roles = {
             "target": self.target,
