@@ -99,7 +99,7 @@ OURS = {
         "ForestRanker",
         relevant,
         scores=("permutation", "mdi_oob", "genie3"),
-        n_estimators=800,
+        n_estimators=600,
         shadows=True,
     ),
     "ferrank forest": ours("ForestRanker"),

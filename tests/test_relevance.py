@@ -98,7 +98,7 @@ def test_features_that_matter_only_together_are_found(kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "ranker",
-    [fr.ForestRanker(n_estimators=800, shadows=True), fr.ReliefRanker(n_neighbors=30, target_draws=60)],
+    [fr.ForestRanker(n_estimators=600, shadows=True), fr.ReliefRanker(n_neighbors=30, target_draws=60)],
     ids=["forest", "relief"],
 )
 def test_p_values_of_irrelevant_features_are_not_small_too_often(ranker: Any) -> None:

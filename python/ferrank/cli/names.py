@@ -22,8 +22,8 @@ def in_shell(message: str, flags: Mapping[str, str]) -> str:
     >>> flags = {"n_estimators": "--trees", "shadows": "--shadows", "unlabelled": "--unlabelled"}
     >>> in_shell("n_estimators: 0 is too few; use shadows=True and unlabelled='use'", flags)
     '--trees: 0 is too few; use --shadows and --unlabelled use'
-    >>> in_shell("shadows: set n_estimators to 800; no column 'n_estimators'", flags)
-    "--shadows: set --trees to 800; no column 'n_estimators'"
+    >>> in_shell("shadows: set n_estimators to 600; no column 'n_estimators'", flags)
+    "--shadows: set --trees to 600; no column 'n_estimators'"
     """
 
     def given(found: re.Match[str]) -> str:

@@ -114,7 +114,7 @@ class ForestRanker(ForestPlan, PredictingRanker):
     shadows : bool, default=False
         Whether to compute p-values, from which the relevant features follow (:meth:`Ranking.relevant`). Each
         feature gets a shadow: its values in other rows. Trees choose among features and shadows, and what
-        shadows achieve is what an irrelevant feature achieves by chance [6]_. Needs 200 trees or more; 800
+        shadows achieve is what an irrelevant feature achieves by chance [6]_. Needs 200 trees or more; 600
         are advised. Takes the memory of the codes twice. Not for streams, rankings in parts, ``until``, and
         ``supervision`` below 1.
     keep_trees : bool or path, default=False

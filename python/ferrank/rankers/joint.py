@@ -27,7 +27,7 @@ class JointRanker(JointPlan, Ranker):
     ----------
     task : {"regression", "multi-target", "classification", "multi-label", "hierarchical"}, optional
         As of :class:`ForestRanker`.
-    n_estimators : int, default=800
+    n_estimators : int, default=600
         Number of trees, at least 200.
     n_neighbors : int, default=50
         Number of neighbors in Relief.

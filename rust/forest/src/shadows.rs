@@ -60,7 +60,7 @@ pub(crate) fn validate(params: &ForestParams, task: Task) -> Result<()> {
     check(
         params.n_estimators >= LEAST_TREES,
         format!(
-            "shadows: p-values need at least {LEAST_TREES} trees, and there are {}; set n_estimators, to 800 for example",
+            "shadows: p-values need at least {LEAST_TREES} trees, and there are {}; set n_estimators, to 600 for example",
             params.n_estimators
         ),
     )?;

@@ -22,8 +22,14 @@ pub(super) struct Classes {
 
 impl Classes {
     pub(super) fn new(data: &RunData) -> Self {
-        let key = |(column, entropy): (&Column, &f64)| (column.kind == Kind::Nominal, (entropy / STEP).round() * STEP);
-        let keys: Vec<(bool, f64)> = data.features.iter().zip(&data.entropies).map(key).collect();
+        let key = |(column, entropy): (&Column, &f64)| (column.kind == Kind::Nominal, *entropy);
+        Classes::of(data.features.iter().zip(&data.entropies).map(key))
+    }
+
+    /// Of features with these entropies, nominal or not.
+    pub(super) fn of(features: impl Iterator<Item = (bool, f64)>) -> Self {
+        let keys: Vec<(bool, f64)> =
+            features.map(|(nominal, entropy)| (nominal, (entropy / STEP).round() * STEP)).collect();
         let mut distinct = keys.clone();
         let order = |a: &(bool, f64), b: &(bool, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
         distinct.sort_by(order);
@@ -57,6 +63,18 @@ impl Classes {
         let pool = |weights: &Vec<f64>| weights.iter().zip(of_class).map(|(weight, value)| weight * value).sum();
         self.weights.iter().map(pool).collect()
     }
+
+    /// The mean over all features.
+    pub(super) fn mean(&self, of_class: &[f64]) -> f64 {
+        let n_features = self.of_feature.len() as f64;
+        of_class.iter().zip(&self.sizes).map(|(value, size)| value * size).sum::<f64>() / n_features
+    }
+
+    /// Features of each class.
+    pub(super) fn sizes(&self) -> &[f64] {
+        &self.sizes
+    }
+
     /// Number of classes.
     pub(super) fn len(&self) -> usize {
         self.sizes.len()
