@@ -300,6 +300,8 @@ def test_scores_are_named_by_what_differs():
         ({"sigma": 0.0}, "sigma: 0 is not above 0"),
         ({"n_iterations": 0}, "n_iterations: 0; use at least 1"),
         ({"n_iterations": 1.5}, "n_iterations: share 1.5"),
+        ({"max_samples": 0}, "max_samples: 0; use at least 1"),
+        ({"max_samples": -0.5}, "max_samples: share -0.5"),
         ({"missing": "ignore"}, "missing: 'ignore' is not 'expected' or 'informative'"),
         ({"scaling": "log"}, "scaling: 'log' is not 'range' or 'rank'"),
         ({"scores": ("genie3",)}, "scores: 'genie3' is not 'relief' or 'myopic'"),
@@ -337,3 +339,28 @@ def test_extreme_values_and_shapes():
     assert np.isfinite(found.importances()).all()
     assert fr.rank({"a": [1.0], "y": [2.0]}, "y", ranker="relief").importances().tolist() == [0.0]
     assert fr.rank({"a": [None, None], "y": ["u", "v"]}, "y", ranker="relief").importances().tolist() == [0.0]
+
+
+@pytest.mark.parametrize("settings", [{}, {"scaling": "rank"}, {"turf_step": 0.5}, {"target_draws": 20}])
+def test_drawn_rows_do_not_depend_on_chunks_and_threads(tmp_path, settings):
+    table = synthesize("pair", 600, n_features=20, random_state=1).to_arrow()
+    target = table.column_names[-1]
+    paths = [tmp_path / "long.arrow", tmp_path / "short.arrow"]
+    for path, rows in zip(paths, (600, 7), strict=True):
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            for batch in table.to_batches(max_chunksize=rows):
+                writer.write_batch(batch)
+    relief = {"ranker": "relief", "max_samples": 250, **settings}
+    expected = bits(fr.rank(table, target, n_jobs=1, **relief))
+    for path, n_jobs in zip(paths, (1, 2), strict=True):
+        assert bits(fr.rank(path, target, n_jobs=n_jobs, **relief)) == expected
+    assert bits(fr.rank(table, target, ranker="relief", **settings)) != expected
+
+
+def test_rows_are_not_drawn_of_what_is_not_known_beforehand():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    with pytest.raises(fr.SettingError, match="max_samples: rows that come block by block"):
+        fr.ReliefRanker("classification", max_samples=20).partial_fit(X, y.astype(str)).result_  # noqa: B018
+    frame = pytest.importorskip("dask.dataframe").from_dict({"a": range(9), "y": range(9)}, npartitions=2)
+    with pytest.raises(fr.SettingError, match="max_samples: not for dask"):
+        fr.rank(frame, "y", ranker="relief", max_samples=5)

@@ -353,7 +353,7 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         "--max-samples",
         type=count_or_share,
         metavar="N",
-        help="rows drawn for a tree; number or share; default: all",
+        help="rows drawn for a tree, or with Relief rows that take part; number or share; default: all",
     )
     setting("--max-bins", type=int, metavar="N", help="maximum bins of a numeric feature; default: 255")
     setting(

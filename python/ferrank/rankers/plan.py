@@ -298,6 +298,7 @@ class ReliefPlan(EnginePlan):
     _engine: ClassVar[str] = "relief"
     turf_step: int | float | None = None
     turf_features: int | float
+    max_samples: int | float | None = None
     target_draws: int
     class_priors: Any
     scores: Any
@@ -358,6 +359,11 @@ class ReliefPlan(EnginePlan):
         scheduler: Any,
         progress: Progress | None = None,
     ) -> Ranking:
+        if self.max_samples is not None:
+            raise SettingError(
+                "max_samples: not for dask collections; draw rows with collection.sample(frac=...), or use "
+                "n_iterations"
+            )
         if self.turf_step is None:
             return super()._rank_partitions(partitions, roles, scheduler, progress)
         once = self._iteration()

@@ -94,7 +94,7 @@ use draws::Draws;
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::profile::{ColumnProfile, Profile};
 use ferrank_data::schema::{Problem, Roles, Task};
-use ferrank_data::source::ChunkSource;
+use ferrank_data::source::{ChunkSource, SampledSource, count_rows};
 use ferrank_neighbors::spilled::COLUMN_BYTES;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions, ScanSummary, Vector};
 use ferrank_runtime::budget::Budget;
@@ -141,7 +141,36 @@ pub fn accumulate(
     options: &RunOptions<'_>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
-    accumulate_within(None, source, roles, params, options, None, monitor)
+    let Some(sample) = sampled(source, params, options, monitor)? else {
+        return accumulate_within(None, source, roles, params, options, None, monitor);
+    };
+    // A profile would be of all rows.
+    let options = options.clone().with_profile(None);
+    accumulate_within(None, &*sample, roles, params, &options, None, monitor)
+}
+
+/// The rows of `source` that take part, if these are not all.
+fn sampled<'a>(
+    source: &'a dyn ChunkSource,
+    params: &ReliefParams,
+    options: &RunOptions<'_>,
+    monitor: &Monitor,
+) -> Result<Option<Box<dyn ChunkSource + 'a>>> {
+    if params.max_samples == Iterations::All {
+        return Ok(None);
+    }
+    params.max_samples.validate("max_samples")?;
+    check(
+        options.keys.is_none() && (options.profile.is_none() || options.is_profiled),
+        "max_samples: draws among all rows, and these are a part of them; rank all rows together, or leave it out",
+    )?;
+    let all = count_rows(source, monitor)?;
+    let rows = params.max_samples.of(all);
+    if rows == all {
+        return Ok(None);
+    }
+    info!("max_samples: {rows} of {all} rows take part");
+    SampledSource::new(source, params.seed, rows, all).hold(options.memory, monitor).map(Some)
 }
 
 fn accumulate_within(

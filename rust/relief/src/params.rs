@@ -210,7 +210,7 @@ impl ClassPriors {
     }
 }
 
-/// Number of rows that are queries.
+/// Number of rows: of those that are queries, or of those that take part.
 ///
 /// ```
 /// use ferrank_relief::{Iterations, ReliefParams};
@@ -229,6 +229,27 @@ pub enum Iterations {
     Count(u64),
     /// A share of the rows in (0, 1], at least one row.
     Share(f64),
+}
+
+impl Iterations {
+    /// So many of `n_rows` rows; all if there are fewer.
+    pub fn of(self, n_rows: u64) -> u64 {
+        match self {
+            Iterations::All => n_rows,
+            Iterations::Count(count) => count.min(n_rows),
+            Iterations::Share(share) => ((share * n_rows as f64).round() as u64).max(1),
+        }
+    }
+
+    pub(crate) fn validate(self, setting: &str) -> Result<()> {
+        match self {
+            Iterations::All => Ok(()),
+            Iterations::Count(count) => check(count > 0, format!("{setting}: 0; use at least 1")),
+            Iterations::Share(share) => {
+                check(share > 0.0 && share <= 1.0, format!("{setting}: share {share} is not in (0, 1]"))
+            }
+        }
+    }
 }
 
 /// The least number of draws of the targets that p-values are computed from.
@@ -256,6 +277,8 @@ settings! {
         class_priors, with_class_priors: ClassPriors = ClassPriors::Empirical;
         /// Number of queries, drawn without replacement.
         n_iterations, with_n_iterations: Iterations = Iterations::All;
+        /// Number of rows that take part, drawn without replacement, as queries and as neighbors.
+        max_samples, with_max_samples: Iterations = Iterations::All;
         /// How numeric features and targets are scaled.
         scaling, with_scaling: Scaling = Scaling::Range;
         /// How much a missing value of a feature differs from others.
@@ -283,11 +306,7 @@ settings! {
 impl ReliefParams {
     /// Number of queries among `n_rows` rows; all rows if there are fewer than requested.
     pub fn queries(&self, n_rows: u64) -> u64 {
-        match self.n_iterations {
-            Iterations::All => n_rows,
-            Iterations::Count(count) => count.min(n_rows),
-            Iterations::Share(share) => ((share * n_rows as f64).round() as u64).max(1),
-        }
+        self.n_iterations.of(n_rows)
     }
 
     /// The settings with another seed, for a block of `rows` rows; a count of queries is at most `rows`.
@@ -328,13 +347,8 @@ impl ReliefParams {
         }
         each_once("sigma", self.sigma.iter().map(|sigma| format!("{sigma:?}")))?;
         self.validate_neighborhood()?;
-        match self.n_iterations {
-            Iterations::All => {}
-            Iterations::Count(count) => check(count > 0, "n_iterations: 0; use at least 1")?,
-            Iterations::Share(share) => {
-                check(share > 0.0 && share <= 1.0, format!("n_iterations: share {share} is not in (0, 1]"))?;
-            }
-        }
+        self.n_iterations.validate("n_iterations")?;
+        self.max_samples.validate("max_samples")?;
         self.validate_draws()?;
         self.validate_priors(task)?;
         let (w0, w1) = self.influence;

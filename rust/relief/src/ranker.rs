@@ -11,7 +11,7 @@ use ferrank_runtime::error::{Result, check};
 use serde_json::Value;
 
 use crate::estimates;
-use crate::params::ReliefParams;
+use crate::params::{Iterations, ReliefParams};
 
 impl Ranker for ReliefParams {
     fn name(&self) -> &'static str {
@@ -45,6 +45,11 @@ impl Ranker for ReliefParams {
 
     fn validate_stream(&self, shape: &DataShape) -> Result<()> {
         ReliefParams::validate(self, shape)?;
+        check(
+            self.max_samples == Iterations::All,
+            "max_samples: rows that come block by block are not known beforehand, so none are drawn among them; use \
+             block_rows, or leave it out",
+        )?;
         check(self.target_draws == 0, "target_draws: not for rows that come block by block; leave it out")?;
         check(
             shape.task != Task::Classification || self.unlabelled != Unlabelled::Use,

@@ -1,8 +1,8 @@
 //! A forest that is given larger bags, and more trees.
 
 use super::growth::{Case, Growth};
-use super::sample::{Sampled, count_rows};
 use ferrank_data::source::ChunkSource;
+use ferrank_data::source::{SampledSource, count_rows};
 use ferrank_forest::{ForestParams, MaxSamples};
 use ferrank_ranking::{DataShape, Ranking, rank_intervals};
 use ferrank_runtime::error::{Error, Result, check};
@@ -69,11 +69,11 @@ impl<'a> ForestGrowth<'a> {
 
     /// The ranking by bags of a sample of the rows, with standard errors from the spread of trees.
     fn rank_sample(&self, stage: Stage) -> Result<Ranking> {
-        let Case { source, params, monitor, .. } = self.case;
+        let Case { source, params, options, monitor, .. } = self.case;
         let drawn = stage.trees * stage.bag;
         let params = params.clone().with_n_estimators(stage.trees as usize).with_standard_errors(false);
         let by_share = |share| params.clone().with_max_samples(MaxSamples::Share(share));
-        let sample = Sampled::new(source, params.seed, drawn, self.n_rows).hold(monitor)?;
+        let sample = SampledSource::new(source, params.seed, drawn, self.n_rows).hold(options.memory, monitor)?;
         let (mut ranking, sampled) = match self.rank_by(&*sample, &by_share(1.0 / stage.trees as f64)) {
             Ok(ranking) => (ranking, drawn),
             // A target may be constant or missing in the sample alone. A run over all rows then succeeds, or fails with

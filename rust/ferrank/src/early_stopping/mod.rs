@@ -29,7 +29,6 @@ mod forest;
 mod goal;
 mod growth;
 mod relief;
-mod sample;
 #[cfg(test)]
 mod tests;
 

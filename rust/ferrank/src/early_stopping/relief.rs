@@ -1,7 +1,7 @@
 //! Relief that is given more queries.
 
 use super::growth::{Case, Growth};
-use super::sample::count_rows;
+use ferrank_data::source::count_rows;
 use ferrank_ranking::{DataShape, Ranking};
 use ferrank_relief::{Iterations, ReliefParams, ReliefScore};
 use ferrank_runtime::error::{Result, check};
@@ -28,7 +28,7 @@ impl<'a> ReliefGrowth<'a> {
         params.validate(&DataShape::new(&problem))?;
         let known = params.scores[0] != ReliefScore::Myopic;
         check(known, "until: myopic has no standard error to judge by; name relief first, or leave until out")?;
-        let n_rows = count_rows(case.source, case.monitor)?;
+        let n_rows = params.max_samples.of(count_rows(case.source, case.monitor)?);
         Ok(ReliefGrowth { case, n_rows, most: params.queries(n_rows) })
     }
 }

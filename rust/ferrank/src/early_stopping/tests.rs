@@ -7,10 +7,10 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
 use super::goal::{Basis, Trend};
 use super::growth::Growth as _;
-use super::sample::Sampled;
 use super::*;
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Targets;
+use ferrank_data::source::SampledSource;
 use ferrank_data::source::TableSource;
 use ferrank_forest::{ForestParams, MaxSamples, Score};
 use ferrank_ranking::{Estimate, ScoreRanking};
@@ -117,7 +117,7 @@ fn where_chance_gives_zero_the_best_are_above_it() {
 fn a_larger_sample_contains_a_smaller_one_for_any_chunking() {
     let firsts = |chunk, rows| -> Vec<f64> {
         let source = source(5_000, chunk);
-        let sampled = Sampled::new(&source, 3, rows, 5_000).hold(&Monitor::default()).unwrap();
+        let sampled = SampledSource::new(&source, 3, rows, 5_000).hold(None, &Monitor::default()).unwrap();
         let values = |batch: RecordBatch| {
             let column = batch.column(0).as_any().downcast_ref::<Float64Array>().unwrap().clone();
             column.values().to_vec()
@@ -136,7 +136,7 @@ fn a_sample_without_a_target_gives_way_to_all_rows() {
     let whole = source(rows, rows);
     let params = ForestParams::default().with_unlabelled(Unlabelled::Ignore).with_max_depth(Some(2)).with_seed(3);
     // The first stage has 32 trees of 1,000 rows. None of these rows has a target.
-    let sampled: HashSet<u64> = (Sampled::new(&whole, params.seed, 32_000, rows as u64).chunks().unwrap())
+    let sampled: HashSet<u64> = (SampledSource::new(&whole, params.seed, 32_000, rows as u64).chunks().unwrap())
         .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Float64Type>().values().to_vec())
         .map(f64::to_bits)
         .collect();
@@ -172,7 +172,7 @@ fn trees_that_share_their_rows_have_wider_standard_errors() {
     let growth = forest::ForestGrowth::new(case).unwrap();
     let ranking = growth.rank(growth.first()).unwrap();
     // 32 trees of 1,000 rows draw from 32,000 rows: the variance is twice that over trees.
-    let sample = Sampled::new(&source, params.seed, 32_000, rows as u64).hold(&monitor).unwrap();
+    let sample = SampledSource::new(&source, params.seed, 32_000, rows as u64).hold(None, &monitor).unwrap();
     let same = params.with_n_estimators(32).with_max_samples(MaxSamples::Share(1.0 / 32.0));
     let over_trees =
         ferrank_forest::accumulate(&*sample, &roles, &same, &options, &monitor).unwrap().ranking().unwrap();

@@ -3,6 +3,7 @@
 mod laws;
 mod near_pairs;
 mod queries;
+mod sample;
 mod selection;
 mod sparse;
 
