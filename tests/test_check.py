@@ -13,6 +13,7 @@ import pytest
 
 import ferrank as fr
 from ferrank.cli import main
+from ferrank.data.check.sample import columns_of
 
 DATA = Path(__file__).parent / "data"
 Table = pd.DataFrame
@@ -146,6 +147,16 @@ def test_large_tables_are_sampled_and_containers_agree(tmp_path: Path) -> None:
     assert fr.check(pa.Table.from_batches(batches), "y").to_dict() == found.to_dict()
     # Of a sample, row numbers have gaps.
     assert [finding.kind for finding in found] == ["order of rows"]
+
+
+def test_texts_of_few_and_of_many_rows_are_coded_alike() -> None:
+    texts = pa.chunked_array([["b", None, "a", "b", ""], [None, "é", "a"] * 400])
+    [many], [few] = (columns_of(pa.table({"t": rows}), {"t": "nominal"}) for rows in (texts, texts[:900]))
+    assert few.texts == many.texts == ["b", "a", "", "é"]
+    np.testing.assert_array_equal(few.values, many.values[:900])
+    assert few.values.tolist()[:6] == [0, -1, 1, 0, 2, -1]
+    assert many.n_distinct == 4
+    assert not many.known[1]
 
 
 def test_without_a_target_all_columns_are_features() -> None:

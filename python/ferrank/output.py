@@ -1,7 +1,6 @@
 """What goes out: files, checked before the work and there once they are whole, and text from strangers."""
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from unicodedata import category
@@ -55,7 +54,9 @@ def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Path:
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` make a file beside ``path``, and put it there once it is whole."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         partial = Path(folder) / path.name
         try:
             write(partial)

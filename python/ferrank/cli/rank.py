@@ -146,11 +146,13 @@ def _run(chosen: argparse.Namespace) -> None:
 
 def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None]:
     """Return where to put results, checked before hours of work rather than after."""
-    from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
     from ferrank.ranking.storage import SUFFIXES
 
     output = chosen.output and check_path(chosen.output, SUFFIXES)
-    plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
-    if plot is not None:
-        need_matplotlib()
+    if chosen.plot is None:
+        return output, None
+    from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
+
+    plot = check_path(chosen.plot, PLOT_SUFFIXES)
+    need_matplotlib()
     return output, plot

@@ -3,12 +3,12 @@
 import glob
 import os
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ferrank._core import Source
 from ferrank.data.delimited import CSVFile, open_csv
-from ferrank.data.formats import open_excel, open_json, open_npy, open_npz, open_orc
 from ferrank.data.opening import Folder, regular, suffix_of
 from ferrank.errors import ResourceError, SettingError
 
@@ -21,26 +21,31 @@ def _csv(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
     return open_csv(CSVFile(path), as_text, temp_dir)
 
 
-def _parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
-    # Imports file systems and what they need.
-    from ferrank.data.parquet import open_parquet
+def _in_module(module: str, name: str) -> Reader:
+    """Return a reader whose module is imported when a file is read: many import what few files need."""
 
-    return open_parquet(path, as_text, temp_dir)
+    def reader(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+        read: Reader = getattr(import_module(f"ferrank.data.{module}"), name)
+        return read(path, as_text, temp_dir)
+
+    return reader
 
 
+_parquet = _in_module("parquet", "open_parquet")
+_json = _in_module("formats", "open_json")
 _READERS: dict[str, Reader] = {
     ".csv": _csv,
     ".tsv": _csv,
     ".parquet": _parquet,
     ".pq": _parquet,
-    ".orc": open_orc,
-    ".jsonl": open_json,
-    ".ndjson": open_json,
-    ".npy": open_npy,
-    ".npz": open_npz,
-    ".xlsx": open_excel,
+    ".orc": _in_module("formats", "open_orc"),
+    ".jsonl": _json,
+    ".ndjson": _json,
+    ".npy": _in_module("formats", "open_npy"),
+    ".npz": _in_module("formats", "open_npz"),
+    ".xlsx": _in_module("formats", "open_excel"),
 }
-_ONLY_BY_NAME: dict[str, Reader] = {".txt": _csv, ".data": _csv, ".dat": _csv, ".json": open_json}
+_ONLY_BY_NAME: dict[str, Reader] = {".txt": _csv, ".data": _csv, ".dat": _csv, ".json": _json}
 """Formats of files that are named; in folders such files may be anything."""
 _SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc", ".arff", *_READERS)
 

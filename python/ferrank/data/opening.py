@@ -2,8 +2,6 @@
 
 import os
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,8 +32,11 @@ class TempFolder:
     """A temporary folder that is removed with this object, or when the interpreter ends."""
 
     def __init__(self, temp_dir: Folder) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="ferrank-", dir=temp_dir))
-        weakref.finalize(self, shutil.rmtree, self.path, True)
+        from shutil import rmtree
+        from tempfile import mkdtemp
+
+        self.path = Path(mkdtemp(prefix="ferrank-", dir=temp_dir))
+        weakref.finalize(self, rmtree, self.path, True)
 
 
 def scheme_of(name: str) -> str | None:

@@ -14,7 +14,6 @@ from ferrank import _core
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.files import members, open_file
 from ferrank.data.libraries import from_library
-from ferrank.data.numpy_files import array_source
 from ferrank.data.opening import Folder, TempFolder, is_remote, numbered
 from ferrank.data.partitioned import is_partitioned, open_partitioned
 from ferrank.data.sparse import compressed_rows, issparse
@@ -88,7 +87,7 @@ def open_source(
     if _is_stream(data):
         return kept_stream(data, temp_dir)
     if isinstance(data, np.ndarray):
-        return array_source(data, "array") if data.ndim == 2 else _no_table(data)
+        return _from_array(data)
     if issparse(data):
         rows = compressed_rows(data, "data")
         return _core.Source.arrays([(numbered(data.shape[1]), rows)], "array")
@@ -157,5 +156,9 @@ def _is_stream(data: Any) -> bool:
     return hasattr(data, "read_next_batch") or type(data).__name__ == "PyCapsule"
 
 
-def _no_table(array: np.ndarray[Any, Any]) -> _core.Source:
-    raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
+def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
+    from ferrank.data.numpy_files import array_source
+
+    if array.ndim != 2:
+        raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
+    return array_source(array, "array")

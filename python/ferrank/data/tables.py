@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
@@ -23,7 +22,9 @@ def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]
     """
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int64() if column.type.bit_width == 64 else pa.int32())
-    return values_of(pc.cast(column, pa.float64(), safe=False), np.nan)
+    if column.type != pa.float64():
+        column = column.cast(pa.float64(), safe=False)
+    return values_of(column, np.nan)
 
 
 def values_of(column: pa.ChunkedArray, missing: float) -> np.ndarray[Any, Any]:

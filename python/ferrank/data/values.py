@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ferrank.data.tables import as_table
 from ferrank.errors import ColumnTypeError, DataError
@@ -42,6 +41,8 @@ def group_column(groups: Any, name: str = "groups") -> Any:
 
 def group_numbers(groups: pa.ChunkedArray, source: str, name: str) -> np.ndarray[Any, Any]:
     """Return the number of each row's group, of shape (n_rows,); column ``name`` of ``source`` has them."""
+    from pyarrow import compute as pc
+
     missing = pc.sum(pc.is_null(groups, nan_is_null=True)).as_py() or 0
     if missing:
         raise DataError(

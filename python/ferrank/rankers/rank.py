@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank._core import Source
-from ferrank.data.association import associations, sample_of
 from ferrank.data.categories import CategoricalFeatures
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
@@ -242,6 +241,8 @@ def _with_clusters(
     """Return ``ranking`` with the clusters of its best features, if there is a least association for them."""
     if association is None:
         return ranking
+    from ferrank.data.association import associations, sample_of
+
     columns = sample_of(source, roles, ranking.top(MOST_FEATURES))
     of_pairs = associations(columns)
     return replace(ranking, clusters=Clusters.of([one.name for one in columns], of_pairs, association))

@@ -9,16 +9,17 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank.errors import DataError, SettingError
-from ferrank.ranking import plot, storage, text
+from ferrank.ranking import storage, text
 from ferrank.ranking.clusters import Clusters, least_redundant
 from ferrank.ranking.model_error import ModelError
-from ferrank.ranking.page import Report
 from ferrank.ranking.relevance import FDR, Dependence, Relevance, check_fdr
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
 from ferrank.ranking.stopping import Stop
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from ferrank.ranking.page import Report
 
 __all__ = ["Ranking"]
 
@@ -438,9 +439,11 @@ class Ranking:
         -------
         matplotlib.figure.Figure
         """
+        from ferrank.ranking import plot
+
         return plot.plot(self, path, top=top, scores=scores, ax=ax)
 
-    def report(self, others: Mapping[str, "Ranking"] | None = None, *, title: str | None = None) -> Report:
+    def report(self, others: Mapping[str, "Ranking"] | None = None, *, title: str | None = None) -> "Report":
         """Return a page about the ranking that can be worked with, which notebooks show.
 
         All features can be sorted and searched; the page also has importances by target, how alike the scores
@@ -463,6 +466,8 @@ class Ranking:
         DataError
             The others rank other features.
         """
+        from ferrank.ranking.page import Report
+
         own = str(self.settings.get("ranker") or "ranking")
         return Report({own: self, **(others or {})}, title=title)
 
@@ -485,6 +490,8 @@ class Ranking:
         SettingError
             The ranking has no clusters.
         """
+        from ferrank.ranking import plot
+
         return plot.plot_clusters(self._known_clusters(), path, top=top)
 
     def to_text(self, top: int = 10) -> str:

@@ -1,12 +1,10 @@
 """Rankings as tables, JSON and files."""
 
-import csv
 import json
 import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -78,6 +76,8 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of :func:`to_dict`."""
+    from importlib import resources
+
     text = resources.files("ferrank.ranking").joinpath("ranking.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
@@ -158,6 +158,8 @@ def _write_csv(ranking: "Ranking", path: Path) -> None:
             kept += _parts(name, ranking.targets)
     columns = to_table(ranking).select(kept).to_pydict().values()
     with path.open("w", newline="", encoding="utf-8") as file:
+        import csv
+
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(kept)
         writer.writerows(zip(*columns, strict=True))

@@ -17,19 +17,16 @@ _ROWS_OF_A_CATEGORY = 5
 _MOSTLY = 0.95
 _MANY_TEXTS = 20
 _SENTINELS = {-1.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, -9.0, -99.0, -999.0, -9999.0, -99999.0}
-_NUMBER_IN_UNITS = re.compile(
-    r"\s*[-+]?[$€£]?\s*(\d[\d' .,]*|[.,]\d+)([eE][-+]?\d+)?\s*(%|[a-zA-Zµ°²³/]{0,6})\s*"
-)
-_DATE = re.compile(
+_NUMBER_IN_UNITS = r"\s*[-+]?[$€£]?\s*(\d[\d' .,]*|[.,]\d+)([eE][-+]?\d+)?\s*(%|[a-zA-Zµ°²³/]{0,6})\s*"
+_DATE = (
     r"\s*("
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?"
     r"|\d{1,2}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}"
     r"|[A-Za-z]{3,9} \d{1,2},? \d{4}"
     r")([T ]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[AaPp][Mm]|[-+]\d{2}:?\d{2})?)?\s*"
 )
-_IDENTIFIER = re.compile(
-    r"(^|[_\W])(ids?|uuid|guid|key|index|row|no|nr|number|rownum|unnamed)($|[_\W\d])|[a-z](Id|ID|Key)$",
-    re.ASCII,
+_IDENTIFIER = (
+    r"(^|[_\W])(ids?|uuid|guid|key|index|row|no|nr|number|rownum|unnamed)($|[_\W\d])|[a-z](Id|ID|Key)$"
 )
 _CODE = {"zip", "zipcode", "postcode", "code", "cd", "category", "type", "class", "region", "kind"}
 _PLACEHOLDERS = {"", "?", "--", "na", "n/a", "nan", "null", "missing", "unknown", "not available"}
@@ -58,10 +55,11 @@ def _numbers_in_strings(column: Column) -> Finding | None:
     if len(texts) < _MANY_TEXTS:
         return None
     # With units or signs they may be words that begin with a digit: then there must be as good as no others.
-    plain, any_form = (_share(texts, form.fullmatch) for form in (NUMBER, _NUMBER_IN_UNITS))
+    in_units = re.compile(_NUMBER_IN_UNITS)
+    plain, any_form = (_share(texts, form.fullmatch) for form in (NUMBER, in_units))
     if plain < _MOSTLY and any_form < 1:
         return None
-    example = next(text for text in texts if _NUMBER_IN_UNITS.fullmatch(text))
+    example = next(text for text in texts if in_units.fullmatch(text))
     return Finding(
         "numbers in strings",
         [column.name],
@@ -74,7 +72,7 @@ def _dates_in_strings(column: Column) -> Finding | None:
     if (
         not column.is_nominal
         or len(column.texts) < _MANY_TEXTS
-        or _share(column.texts, _DATE.fullmatch) < _MOSTLY
+        or _share(column.texts, re.compile(_DATE).fullmatch) < _MOSTLY
     ):
         return None
     return Finding(
@@ -124,7 +122,7 @@ def _identifier(column: Column) -> Finding | None:
             "drop it, unless it is known for new rows as well",
         )
     dense = np.ptp(values) < 1.05 * n_known
-    if column.is_integer and (dense or _IDENTIFIER.search(column.name)):
+    if column.is_integer and (dense or re.search(_IDENTIFIER, column.name, re.ASCII)):
         return Finding(
             "identifier",
             [column.name],

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ferrank._core import Source
@@ -18,6 +17,7 @@ __all__ = ["MOST_ROWS", "Column", "columns_of", "first_rows", "sampled"]
 MOST_ROWS = 10_000
 _LEAST_ROWS = 1_000
 _CELLS = 10_000_000
+_FEW_ROWS = 1_000
 _LONGEST = 1_000
 """Number of characters of a category that are compared."""
 
@@ -126,6 +126,8 @@ def _shortened(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
     """Return a column whose texts can be written out for each row, however long they are."""
     if not (pa.types.is_string(chunk.type.value_type) or pa.types.is_large_string(chunk.type.value_type)):
         return chunk
+    from pyarrow import compute as pc
+
     texts = pc.utf8_slice_codeunits(chunk.dictionary, 0, _LONGEST)
     return pa.DictionaryArray.from_arrays(chunk.indices, texts, ordered=chunk.type.ordered)
 
@@ -136,9 +138,19 @@ def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
         chunks = [_shortened(chunk) for chunk in values.chunks]
         values = pa.chunked_array(chunks, values.type).cast(values.type.value_type)
     if is_nominal:
-        texts = values.cast(pa.string()).combine_chunks().dictionary_encode()
-        codes = values_of(pa.chunked_array([texts.indices]), -1)
-        return Column(name, True, False, codes, texts.dictionary.to_pylist(), is_text)
+        codes, texts = _coded(values if values.type == pa.string() else values.cast(pa.string()))
+        return Column(name, True, False, codes, texts, is_text)
     numbers = numbers_of(values)
     known = numbers[np.isfinite(numbers)]
     return Column(name, False, bool(len(known) and (known == np.rint(known)).all()), numbers, [])
+
+
+def _coded(values: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
+    """Return the position of each string among the distinct ones, -1 where missing, and these."""
+    if len(values) > _FEW_ROWS:
+        encoded = values.combine_chunks().dictionary_encode()
+        return values_of(pa.chunked_array([encoded.indices]), -1), encoded.dictionary.to_pylist()
+    # pyarrow.compute, which encodes dictionaries, takes longer to import than a small table to be ranked.
+    positions: dict[str | None, int] = {None: -1}
+    codes = [positions.setdefault(text, len(positions) - 1) for text in values.to_pylist()]
+    return np.array(codes, dtype=np.int32), [text for text in positions if text is not None]
