@@ -199,6 +199,26 @@ def test_two_runs_on_one_file(tmp_path: Path) -> None:
 # Forks, interpreters, threads
 
 
+def test_another_interpreter_is_refused() -> None:
+    said = run(
+        """
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        other = interpreters.create()
+        def rank_there():
+            code = "import ferrank; ferrank.rank({'a': [1, 2], 'y': [1, 2]}, 'y', ranker='forest')"
+            # Python 3.13 returns the exception, others raise it.
+            raise Exception(str(interpreters.run_string(other, code)))
+        tell(rank_there)
+        tell(rank)
+        """
+    )
+    assert "ferrank works in the main interpreter of a process, and this is a subinterpreter" in said
+    assert said.splitlines()[-1] == "done"
+
+
 def test_a_fork_after_use_ranks() -> None:
     said = run(
         """

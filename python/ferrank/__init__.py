@@ -8,6 +8,10 @@
 
 import lazy_loader
 
+from ferrank import _interpreter
+
+_interpreter.check()
+
 # Imported when they are asked for, as the stub beside this module says: most need scikit-learn, which takes a
 # second.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

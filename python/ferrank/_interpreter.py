@@ -1,0 +1,28 @@
+"""Whether this is an interpreter in which ferrank works."""
+
+__all__ = ["check"]
+
+
+def check() -> None:
+    """Do nothing in the main interpreter.
+
+    Raises
+    ------
+    ImportError
+        This is another interpreter of the process. Threads of the engine ask the main one for its lock, so that a
+        ranking would wait without end; NumPy and pyarrow do not serve others either.
+    """
+    try:
+        try:
+            import _interpreters as interpreters  # since Python 3.13
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+    except ImportError:
+        # An implementation that has one interpreter.
+        return
+    # Since Python 3.13 with what made it.
+    if interpreters.get_current() != interpreters.get_main():
+        raise ImportError(
+            "ferrank works in the main interpreter of a process, and this is a subinterpreter; import it in the main "
+            "one, or in a process of its own (with mod_wsgi: WSGIApplicationGroup %{GLOBAL})"
+        )
