@@ -12,7 +12,8 @@ import pytest
 import ferrank
 
 ROOT = Path(ferrank.__file__).parent
-LAYERS = ["errors", "logs", "progress", "run", "output", "resources", "data", "datasets", "ranking",
+LAYERS = [
+    "_interpreter","errors", "logs", "progress", "run", "output", "resources", "data", "datasets", "ranking",
           "distributed", "rankers", "rebate", "trees", "evaluate", "model_selection", "cli"]  # fmt: skip
 """From the bottom up: each may import those before it."""
 

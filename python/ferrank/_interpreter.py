@@ -9,8 +9,8 @@ def check() -> None:
     Raises
     ------
     ImportError
-        This is another interpreter of the process. Threads of the engine ask the main one for its lock, so that a
-        ranking would wait without end; NumPy and pyarrow do not serve others either.
+        This is another interpreter of the process. Threads of the engine ask the main one for its lock, so
+        that a ranking would wait without end; NumPy and pyarrow do not serve others either.
     """
     try:
         try:
@@ -23,6 +23,6 @@ def check() -> None:
     # Since Python 3.13 with what made it.
     if interpreters.get_current() != interpreters.get_main():
         raise ImportError(
-            "ferrank works in the main interpreter of a process, and this is a subinterpreter; import it in the main "
-            "one, or in a process of its own (with mod_wsgi: WSGIApplicationGroup %{GLOBAL})"
+            "ferrank works in the main interpreter of a process, and this is a subinterpreter; import it in "
+            "the main one, or in a process of its own (with mod_wsgi: WSGIApplicationGroup %{GLOBAL})"
         )
