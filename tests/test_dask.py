@@ -662,8 +662,6 @@ def test_errors_name_the_partition(frame: pd.DataFrame) -> None:
             )
         with pytest.raises(fr.DataError, match="have no target value"):
             ranked(frame, frame.assign(y=np.nan, z=np.nan))
-        with pytest.raises(fr.SettingError, match="resume"):
-            ranked(frame, resume="run.ferrank")
         with pytest.raises(fr.SettingError, match="scope"):
             ranked(frame, scope="both")
         with pytest.raises(fr.SettingError, match="3 trees for 4 partitions"):

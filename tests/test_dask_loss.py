@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import importlib
 import itertools
 import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 import ferrank as fr
+from agreement import bits
 
 pytestmark = pytest.mark.slow
 
@@ -285,3 +289,67 @@ def test_workers_that_die_again_and_again_and_clusters_that_restart_are_clear_er
             fr.rank(thirds(), "y", n_estimators=20_000, progress=report)
         restart.join()
         assert fr.rank(thirds(), "y", n_estimators=3).n_rows == 600
+
+
+@pytest.mark.parametrize(
+    ("ranker", "is_apart", "made"),
+    [
+        (FOREST, False, "tasks.grow"),
+        (FOREST, True, "forests_apart.grow_apart"),
+        (RELIEF, False, "tasks.search"),
+        (RELIEF, True, "relief_apart.search_apart"),
+        (fr.ForestRanker(n_estimators=6, scope="partition"), False, "tasks.contribute"),
+    ],
+)
+def test_a_run_goes_on_from_the_contributions_in_a_folder(
+    cluster: distributed.LocalCluster,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    ranker: Any,
+    is_apart: bool,
+    made: str,
+) -> None:
+    if is_apart:
+        request.getfixturevalue("apart")
+    module, name = made.split(".")
+    whole = importlib.import_module(f"ferrank.distributed.{module}")
+    original, calls = getattr(whole, name), []
+
+    @functools.wraps(original)
+    def counted(*args: Any) -> Any:
+        calls.append(args)
+        return original(*args)
+
+    monkeypatch.setattr(whole, name, counted)
+    with distributed.Client(cluster):
+        expected = bits(fr.rank(thirds(), "y", ranker=ranker))
+        calls.clear()
+        assert bits(fr.rank(thirds(), "y", ranker=ranker, resume=tmp_path / "run")) == expected
+        kept = sorted((tmp_path / "run").glob("*.ferrank"))
+        assert len(kept) == len(calls) > 1
+        # As after a run that ended early.
+        kept[0].unlink()
+        calls.clear()
+        assert bits(fr.rank(thirds(), "y", ranker=ranker, resume=tmp_path / "run")) == expected
+        assert len(calls) == 1
+        with pytest.raises(fr.DataError, match="resume: .* is of another run"):
+            fr.rank(thirds()[:2], "y", ranker=ranker, resume=tmp_path / "run")
+
+
+def test_a_folder_that_a_run_cannot_go_on_from_is_refused(tmp_path: Path) -> None:
+    def ranked(folder: Any) -> fr.Ranking:
+        return fr.rank(thirds(), "y", ranker=FOREST, resume=folder)
+
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(fr.DataError, match="files of something else"):
+        ranked(tmp_path / "other")
+    with pytest.raises(fr.ResourceError, match="resume: .*notes.txt"):
+        ranked(tmp_path / "other" / "notes.txt")
+    ranked(tmp_path / "run")
+    (tmp_path / "run" / "run.json").write_text("{")
+    with pytest.raises(fr.DataError, match="run.json is damaged"):
+        ranked(tmp_path / "run")
+    expected = bits(ranked(f"memory://{tmp_path}"))
+    assert bits(ranked(f"memory://{tmp_path}")) == expected

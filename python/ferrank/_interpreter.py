@@ -14,9 +14,9 @@ def check() -> None:
     """
     try:
         try:
-            import _interpreters as interpreters  # since Python 3.13
+            import _interpreters as interpreters  # type: ignore[import-not-found]  # since Python 3.13
         except ImportError:
-            import _xxsubinterpreters as interpreters
+            import _xxsubinterpreters as interpreters  # type: ignore[import-not-found]
     except ImportError:
         # An implementation that has one interpreter.
         return

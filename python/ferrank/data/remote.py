@@ -53,11 +53,7 @@ def fetched(url: str, folder: TempFolder) -> Path | list[Path]:
     try:
         if scheme in {"http", "https"}:
             return _download(url, folder)
-        try:
-            store, path = fs.FileSystem.from_uri(url)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
-            store, path = _by_fsspec(url, scheme)
-        return _copied(store, path, url, folder)
+        return _copied(*store_of(url), url, folder)
     except (OSError, ValueError, pa.ArrowException) as error:
         if isinstance(error, ResourceError):
             raise
@@ -68,6 +64,15 @@ def _download(url: str, folder: TempFolder) -> Path:
     with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
         name = PurePosixPath(urllib.parse.urlparse(url).path).name or "data"
         return _kept(answer, folder.path / name)
+
+
+def store_of(url: str) -> tuple[fs.FileSystem, str]:
+    """Return the store that a URL is of, and its path there."""
+    try:
+        store, path = fs.FileSystem.from_uri(url)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+        return _by_fsspec(url, scheme_of(url))
+    return store, path
 
 
 def _by_fsspec(url: str, scheme: str | None) -> tuple[fs.FileSystem, str]:

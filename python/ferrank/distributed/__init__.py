@@ -40,6 +40,7 @@ scheduler of processes hands everything from process to process through the clie
 | ``process`` | what a worker's process holds for a ranking, and whose turn it is |
 | ``tasks`` | what workers do next, with a partition or with all rows |
 | ``forests_apart``, ``relief_apart`` | the same where codes and rows stay in their partitions |
+| ``ledger`` | contributions in a folder, from which a later run goes on |
 | ``drift`` | whether partitions differ in their distributions |
 | ``scheduler`` | what computes tasks: a cluster's scheduler or a local one |
 | ``plan`` | the tasks of a ranking, in three rounds |

@@ -16,6 +16,7 @@ from ferrank import _core
 from ferrank.data.classes import roles_of
 from ferrank.distributed import association_apart, forests_apart, process, relief_apart, tables, tasks
 from ferrank.distributed.drift import drift
+from ferrank.distributed.ledger import Ledger
 from ferrank.distributed.partitions import Partitions
 from ferrank.distributed.resources import BESIDE_FRACTION, SPILL_FRACTION, TaskResources
 from ferrank.distributed.scheduler import Scheduler, TaskError, task
@@ -60,8 +61,9 @@ def rank(
     scope: Literal["global", "partition"],
     scheduler: Scheduler,
     progress: Progress | None = None,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Ranking:
-    """Rank the features of a collection.
+    """Rank the features of a collection; ``resume``: a folder that keeps what was contributed.
 
     Raises
     ------
@@ -81,6 +83,7 @@ def rank(
     run = _Run(partitions, settings, means, scheduler, progress)
     try:
         run.profile(roles | (partitions.roles or {}), compare=scope == "partition")
+        run.resume(resume)
         data = run.whole() if scope == "global" else run.by_partition()
     except FerrankError as error:
         run.release(stop=True)
@@ -123,6 +126,7 @@ class _Run:
         self._partitions, self._settings, self._means = partitions, settings, means
         self._scheduler, self._progress = scheduler, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"
+        self._ledger: Ledger | None = None
 
     def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
         """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
@@ -148,6 +152,25 @@ class _Run:
         )
         [self._known, *found] = self._compute([described, *compared], "profiling")
         _warn_of_drift(dict(zip(full, found, strict=False)))
+
+    def resume(self, folder: str | os.PathLike[str] | None) -> None:
+        """Go on from the contributions in a folder, and add to them."""
+        if folder is None:
+            return
+        schema, roles, settings = self._asked
+        checksums = [checksum for of_batch in self._checksums for checksum in of_batch]
+        self._ledger = Ledger(
+            folder,
+            [str(schema), roles, settings, checksums],
+            n_tasks=self._n_tasks(),
+            n_workers=self._scheduler.n_workers,
+        )
+
+    def _share(self, keys: tuple[int, int], function: Callable[..., bytes], *arguments: Any) -> Any:
+        """Return the task of the contributions ``keys``, which ``function`` makes if they are not kept."""
+        if self._ledger is None:
+            return task(function, *arguments)
+        return self._ledger.share(keys, function, *arguments)
 
     def _batched(self, roles: dict[str, Any], *, alone: bool) -> list[Any]:
         """Return partitions as they are worked on together: many small ones, or each ``alone``.
@@ -217,7 +240,8 @@ class _Run:
         for number, first, end in zip(full, ends, ends[1:], strict=False):
             spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
             args = (read[number], self._asked, self._profile_of_all, spans, self._means)
-            shares.append(task(tasks.contribute, self._token, *args))
+            keys = spans[0][0], spans[-1][1]
+            shares.append(self._share(keys, tasks.contribute, self._token, *args))
         return self._gather(shares)
 
     def release(self, *, stop: bool) -> None:
@@ -270,7 +294,7 @@ class _Run:
     def _grow(self, parts: list[Any], keys: tuple[int, int], alone: Any) -> list[Any]:
         spans = _spans(*keys, self._n_tasks())
         fixed = (self._token, self._asked, self._profile_of_all)
-        return [task(tasks.grow, *fixed, span, self._means, alone, *parts) for span in spans]
+        return [self._share(span, tasks.grow, *fixed, span, self._means, alone, *parts) for span in spans]
 
     def _grow_per_target(self, n_trees: int) -> bytes:
         """Return the contributions of an ensemble for each target.
@@ -299,7 +323,7 @@ class _Run:
     def _search(self, parts: list[Any]) -> list[Any]:
         fixed = (self._token, self._asked, self._profile_of_all)
         return [
-            task(tasks.search, *fixed, span, self._means, *parts)
+            self._share(span, tasks.search, *fixed, span, self._means, *parts)
             for span in _spans(0, self._known.n_keys, self._n_tasks())
         ]
 
@@ -308,7 +332,7 @@ class _Run:
         _log.info("memory plan: a worker would need %d MiB for all rows", self._known.in_memory >> 20)
         _log.info("memory plan: codes stay in their partitions")
         known, kept = self._persist_codes()
-        n_workers = self._scheduler.n_workers
+        n_workers = self._n_workers()
         rounds = [_spans(*keys, n_workers) for keys in self._known.rounds]
         total = sum(len(spans) for spans in rounds)
         gathered: list[bytes] = []
@@ -318,7 +342,7 @@ class _Run:
             names = forests_apart.Names(
                 known.key, [part.key for part in kept], [part.key for part in shadows]
             )
-            shares = [task(forests_apart.grow_apart, known, names, span) for span in spans]
+            shares = [self._share(span, forests_apart.grow_apart, known, names, span) for span in spans]
             gathered.append(self._gather(shares, (done, total)))
             self._scheduler.let_go(shadows)
             done += len(spans)
@@ -375,7 +399,7 @@ class _Run:
         """
         n_rows, limits = sum(self._kept), self._scheduler.limits
         listed = min(self._known.n_listed, n_rows) * -(-self._size // n_rows)
-        n_spans = max(len(limits), -(-_TOGETHER * listed // min(limits)))
+        n_spans = max(self._n_workers(), -(-_TOGETHER * listed // min(limits)))
         spans = _spans(0, self._known.n_keys, n_spans)
         _log.info(
             "memory plan: rows take %d MiB, and stay in their partitions; %d searches of each",
@@ -394,7 +418,7 @@ class _Run:
             while len(found) > _FAN:
                 together = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
                 found = [task(relief_apart.nearest, *fixed, queries, *rows) for rows in together]
-            shares.append(task(relief_apart.search_apart, *fixed, span, of_all, *found))
+            shares.append(self._share(span, relief_apart.search_apart, *fixed, span, of_all, *found))
         return shares
 
     def _rows(self) -> list[Any]:
@@ -437,7 +461,12 @@ class _Run:
         ]
 
     def _n_tasks(self) -> int:
+        if self._ledger is not None:
+            return self._ledger.n_tasks
         return _TASKS_A_WORKER * max(self._scheduler.n_workers, 4)
+
+    def _n_workers(self) -> int:
+        return self._scheduler.n_workers if self._ledger is None else self._ledger.n_workers
 
     def _gather(self, shares: list[Any], within: tuple[int, int] | None = None) -> bytes:
         """Compute the contributions and merge them, in a tree; ``within`` as for ``_watch``."""

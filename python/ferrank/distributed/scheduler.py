@@ -35,9 +35,9 @@ def name_of(function: Callable[..., Any]) -> str:
     return "ferrank-" + function.__name__.strip("_").replace("_", "-")
 
 
-def task(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return ``function`` of ``arguments`` as a delayed task."""
-    key = f"{name_of(function)}-{tokenize(function, *arguments)}"
+def task(function: Callable[..., Any], *arguments: Any, known_as: Callable[..., Any] | None = None) -> Any:
+    """Return ``function`` of ``arguments`` as a delayed task, with the name of another function if given."""
+    key = f"{name_of(known_as or function)}-{tokenize(function, *arguments)}"
     return dask.delayed(function, pure=True, traverse=False)(*arguments, dask_key_name=key)
 
 

@@ -8,6 +8,7 @@ import functools
 import json
 import numbers
 import os
+import posixpath
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -121,6 +122,7 @@ class Plan(ABC):
         roles: dict[str, Any],
         scheduler: Any,
         progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
     ) -> Ranking:
         """Rank the features of a dask collection, where its partitions lie."""
         from ferrank import distributed
@@ -134,6 +136,7 @@ class Plan(ABC):
             self.scope,
             scheduler,
             progress,
+            resume,
         )
 
     def _goal(self) -> dict[str, Any]:
@@ -358,6 +361,7 @@ class ReliefPlan(EnginePlan):
         roles: dict[str, Any],
         scheduler: Any,
         progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
     ) -> Ranking:
         if self.max_samples is not None:
             raise SettingError(
@@ -365,11 +369,12 @@ class ReliefPlan(EnginePlan):
                 "n_iterations"
             )
         if self.turf_step is None:
-            return super()._rank_partitions(partitions, roles, scheduler, progress)
+            return super()._rank_partitions(partitions, roles, scheduler, progress, resume)
         once = self._iteration()
 
         def rank(dropped: list[str], iteration: int) -> Ranking:
-            return once._rank_partitions(partitions, _without(roles, dropped), scheduler, progress)
+            folder = None if resume is None else posixpath.join(os.fspath(resume), str(iteration))
+            return once._rank_partitions(partitions, _without(roles, dropped), scheduler, progress, folder)
 
         return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf())
 
@@ -459,6 +464,7 @@ class UnivariatePlan(EnginePlan):
         roles: dict[str, Any],
         scheduler: Any,
         progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
     ) -> Ranking:
         raise SettingError(
             "ranker: 'univariate' does not rank dask collections; use ranker='association', which looks at "
@@ -586,10 +592,17 @@ class JointPlan(Plan):
         roles: dict[str, Any],
         scheduler: Any,
         progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
     ) -> Ranking:
         started = time.perf_counter()
         rankers = self._rankers(grouped=roles.get("groups") is not None)
-        rankings = [ranker._rank_partitions(partitions, roles, scheduler, progress) for ranker in rankers]
+        folders = [
+            None if resume is None else posixpath.join(os.fspath(resume), it._engine) for it in rankers
+        ]
+        rankings = [
+            ranker._rank_partitions(partitions, roles, scheduler, progress, folder)
+            for ranker, folder in zip(rankers, folders, strict=True)
+        ]
         return join(rankings, _settings_of(rankers), time.perf_counter() - started)
 
 

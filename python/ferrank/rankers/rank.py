@@ -117,6 +117,8 @@ def rank(
         complete run can be extended to more trees (``n_estimators``; not with ``per_target``). The joint
         ranker writes a file for each of its rankers, with ``.forest`` or ``.relief`` appended to the name. An
         incomplete last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
+        For a dask collection, a folder that the client and all workers see, or the URL of one in an object
+        store; tests of association are made anew.
     progress : callable or bool, optional
         Called as ``progress(phase, done, total)`` ten times per second. True draws a line on stderr, or a bar
         in a notebook if tqdm is installed.
@@ -222,7 +224,7 @@ def _rank_dataset(
     if dataset.is_lazy:
         _check_in_memory(association)
         roles = dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
-        return ranker._rank_partitions(_partitions(dataset, resume), roles, scheduler, progress)
+        return ranker._rank_partitions(_partitions(dataset), roles, scheduler, progress, resume)
     source, roles = opened(ranker, dataset)
     if not dataset._is_checked:
         dataset._is_checked = True
@@ -333,12 +335,11 @@ def _rank_values(
     return _with_clusters(own._rank_source(source, roles, progress), source, roles, association)
 
 
-def _partitions(dataset: Dataset, resume: Any) -> Any:
+def _partitions(dataset: Dataset) -> Any:
     from ferrank.distributed import Partitions
 
-    for name, given in [("labels", dataset.labels), ("resume", resume)]:
-        if given is not None:
-            raise SettingError(f"{name}: available for files, not for a dask collection; leave it out")
+    if dataset.labels is not None:
+        raise SettingError("labels: available for files, not for a dask collection; leave it out")
     return Partitions.of(dataset.data)
 
 
