@@ -1,10 +1,10 @@
 """Hostile inputs: files and arrays that are changed at random, in processes with limits on time and memory.
 
 ``python tests/campaign.py --cases 2000 --first 0`` tries cases 0 to 1,999, which go round the kinds of input.
-A case depends on its number alone. Counted are what must never be: crashes, hangs (20 s of CPU, or 120 s on a
-machine that may be busy), panics, exceptions that are no FerrankError, memory beyond the limit and 64 MB, and
-arrays that are accepted though pyarrow finds them invalid. Offending cases are printed; their files are kept in
-``--keep``. Exits with 1 if there is any.
+A case depends on its number alone. Counted are what must never be: crashes, hangs (20 s of CPU, or 120 s on
+a machine that may be busy), panics, exceptions that are no FerrankError, memory beyond the limit and 64 MB,
+and arrays that are accepted though pyarrow finds them invalid. Offending cases are printed; their files are
+kept in ``--keep``. Exits with 1 if there is any.
 Files that unpack to a gigabyte ("bombs") are tried only if that kind is named.
 """
 
