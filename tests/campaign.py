@@ -1,9 +1,10 @@
 """Hostile inputs: files and arrays that are changed at random, in processes with limits on time and memory.
 
 ``python tests/campaign.py --cases 2000 --first 0`` tries cases 0 to 1,999, which go round the kinds of input.
-A case depends on its number alone. Counted are what must never be: crashes, hangs (20 s), panics, exceptions
-that are no FerrankError, memory beyond the limit and 64 MB, and arrays that are accepted though pyarrow finds
-them invalid. Offending cases are printed; their files are kept in ``--keep``. Exits with 1 if there is any.
+A case depends on its number alone. Counted are what must never be: crashes, hangs (20 s of CPU, or 120 s on
+a machine that may be busy), panics, exceptions that are no FerrankError, memory beyond the limit and 64 MB,
+and arrays that are accepted though pyarrow finds them invalid. Offending cases are printed; their files are
+kept in ``--keep``. Exits with 1 if there is any.
 Files that unpack to a gigabyte ("bombs") are tried only if that kind is named.
 """
 
@@ -26,6 +27,9 @@ from pathlib import Path
 from hostile import KINDS, SilentError
 
 SECONDS = 20
+"""Of CPU that a case may take."""
+BUSY = 6
+"""So many times as long it may take on a busy machine."""
 LIMIT_MB = 400
 BEYOND_MB = 64
 SAMPLE_SECONDS = 0.005
@@ -102,7 +106,7 @@ def _worker(kinds, number, last, options):
         try:
             running, buffer = None, b""
             while True:
-                ready, _, _ = select.select([process.stdout], [], [], SECONDS if running else 6 * SECONDS)
+                ready = _waited(process, SECONDS if running else BUSY * SECONDS)
                 block = os.read(process.stdout.fileno(), 1 << 16) if ready else b""
                 *lines, buffer = (buffer + block).split(b"\n")
                 for line in lines:
@@ -119,7 +123,7 @@ def _worker(kinds, number, last, options):
                 code = process.wait(SECONDS)
                 outcome, what = "crash", signal.Signals(-code).name if code < 0 else f"exit code {code}"
             else:
-                outcome, what = "hang", f"no end in {SECONDS} s"
+                outcome, what = "hang", f"no end in {SECONDS} s of CPU or {BUSY * SECONDS} s"
             if running is None:  # at the end of the interpreter, or before the first case
                 running = {"kind": "exit", "number": last - 1}
             report = {**running, "outcome": outcome, "detail": f"{what} {_tail(errors)}"}
@@ -130,6 +134,24 @@ def _worker(kinds, number, last, options):
                 process.kill()
             process.wait()
             process.stdout.close()
+
+
+def _waited(process, seconds: float) -> bool:
+    """Return whether the process says something before it has taken ``seconds`` of CPU, or much longer."""
+    started, before = time.monotonic(), _cpu(process.pid)
+    while time.monotonic() - started < BUSY * seconds and _cpu(process.pid) - before < seconds:
+        if select.select([process.stdout], [], [], 1)[0]:
+            return True
+    return False
+
+
+def _cpu(number: int) -> float:
+    """Return the seconds of CPU that a process and those it waited for have taken."""
+    try:
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _tail(errors) -> str:

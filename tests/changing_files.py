@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 
-ROWS = 90_000
 WORKER = """
 import sys, warnings, ferrank as fr
 warnings.simplefilter("ignore")
@@ -41,21 +40,21 @@ for line in sys.stdin:
 """
 
 
-def table() -> pa.Table:
+def table(n_rows: int) -> pa.Table:
     rng = np.random.default_rng(1)
-    columns = {f"x{i}": rng.normal(size=ROWS) for i in range(12)}
-    columns["word"] = rng.integers(300, size=ROWS).astype(str)
-    columns["text"] = pa.array(rng.integers(9, size=ROWS).astype(str)).dictionary_encode()
-    columns["y"] = columns["x0"] + rng.normal(size=ROWS)
+    columns = {f"x{i}": rng.normal(size=n_rows) for i in range(12)}
+    columns["word"] = rng.integers(300, size=n_rows).astype(str)
+    columns["text"] = pa.array(rng.integers(9, size=n_rows).astype(str)).dictionary_encode()
+    columns["y"] = columns["x0"] + rng.normal(size=n_rows)
     return pa.table(columns)
 
 
-def write(folder: Path) -> list[Path]:
+def write(folder: Path, n_rows: int) -> list[Path]:
     """Write the table in each format that is read without a copy."""
-    rows = table()
-    pa.feather.write_feather(rows, folder / "one.arrow", "uncompressed", chunksize=ROWS)
+    rows = table(n_rows)
+    pa.feather.write_feather(rows, folder / "one.arrow", "uncompressed", chunksize=n_rows)
     pa.feather.write_feather(rows, folder / "many.arrow", "uncompressed", chunksize=1_000)
-    pa.feather.write_feather(rows, folder / "packed.arrow", "zstd", chunksize=ROWS)
+    pa.feather.write_feather(rows, folder / "packed.arrow", "zstd", chunksize=n_rows)
     with pa.ipc.new_stream(folder / "stream.arrows", rows.schema) as writer:
         writer.write_table(rows, max_chunksize=5_000)
     numbers = rows.drop_columns(["word", "text"])
@@ -136,6 +135,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=200, help="runs in which the file is changed in time")
+    parser.add_argument("--rows", type=int, default=90_000, help="rows of the files")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rng = random.Random(options.seed)
@@ -144,7 +144,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="changing-") as name:
         folder = Path(name)
         (folder / "whole").mkdir()
-        files = write(folder / "whole")
+        files = write(folder / "whole", options.rows)
         want, takes = {}, {}
         worker = Worker()
         for file in files:

@@ -1,5 +1,7 @@
 """Whether this is an interpreter in which ferrank works."""
 
+import importlib
+
 __all__ = ["check"]
 
 
@@ -12,15 +14,16 @@ def check() -> None:
         This is another interpreter of the process. Threads of the engine ask the main one for its lock, so
         that a ranking would wait without end; NumPy and pyarrow do not serve others either.
     """
-    try:
+    for name in ("_interpreters", "_xxsubinterpreters"):  # of Python 3.13 and later, and before
         try:
-            import _interpreters as interpreters  # type: ignore[import-not-found]  # since Python 3.13
+            interpreters = importlib.import_module(name)
         except ImportError:
-            import _xxsubinterpreters as interpreters  # type: ignore[import-not-found]
-    except ImportError:
+            continue
+        break
+    else:
         # An implementation that has one interpreter.
         return
-    # Since Python 3.13 with what made it.
+    # Numbers; since Python 3.13 with what made it.
     if interpreters.get_current() != interpreters.get_main():
         raise ImportError(
             "ferrank works in the main interpreter of a process, and this is a subinterpreter; import it in "
