@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import measure
 import numpy as np
 import scipy.sparse as sp
 import sklearn
@@ -361,15 +362,16 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = vars(arguments())
-    for measure in (measure_memory, measure_fit, measure_sparse):
-        if shape := args.pop(measure.__name__):
-            measure(*shape)
+    for part in (measure_memory, measure_fit, measure_sparse):
+        if shape := args.pop(part.__name__):
+            part(*shape)
             return
     cases, quick, folder = args.pop("case"), args.pop("quick"), args.pop("record")
     record = Record("forest")
     settings = Settings(**args)
     if quick:
         settings = Settings(2, 1, 5, [2_000], [20], [1, 4], 5_000, 300, 2)
+        measure.ENOUGH = 0.0
     print(f"ferrank {fr.__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}")
     print(ROW.format(*HEADER))
     for name in cases:

@@ -188,7 +188,7 @@ def test_tables_pages_and_plots_show_clusters(ranking: fr.Ranking, tmp_path: Pat
 def test_one_feature_and_wrong_settings() -> None:
     one = fr.rank({"a": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 3.0, 5.0]}, "y", n_estimators=3, clusters=True)
     assert one.representatives() == ["a"]
-    assert Clusters.of([], np.zeros((0, 0)), 0.5).representatives() == []
+    assert Clusters.from_association([], np.zeros((0, 0)), 0.5).representatives() == []
     with pytest.raises(fr.SettingError, match="clusters: 2 is neither"):
         fr.rank(table(), "y", clusters=2)
     with pytest.raises(fr.SettingError, match="has none; rank"):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,11 @@ def features_of(table: pa.Table, names: Sequence[str], *, nominal: Sequence[str]
 
 def differences(feature: Feature, classes: Sequence | None = None) -> np.ndarray:
     """Eq. 1 and 2, Eq. 7 and 8 where a value is missing; `classes` in classification only."""
+    return _differences(feature, None if classes is None else tuple(classes))
+
+
+@lru_cache(maxsize=32)
+def _differences(feature: Feature, classes: tuple | None) -> np.ndarray:
     rows = range(len(feature.values))
     known = [row for row in rows if feature.values[row] is not None]
     result = np.zeros((len(rows), len(rows)))
@@ -46,6 +52,7 @@ def differences(feature: Feature, classes: Sequence | None = None) -> np.ndarray
                 continue
             expected = between(feature, possible(feature, classes, i), possible(feature, classes, j)).mean()
             result[i, j] = result[j, i] = expected
+    result.flags.writeable = False
     return result
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 Value = float | str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a key of caches, by identity
 class Feature:
     name: str
     nominal: bool

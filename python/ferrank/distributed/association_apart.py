@@ -22,7 +22,7 @@ def ranges(shared: Shared) -> list[tuple[int, int]]:
 
 def counts(shared: Shared, codes: bytes, number: int, features: tuple[int, int]) -> Counts:
     """Return the sums of the targets by the codes of some features, over the rows of a partition."""
-    run = shared.apart().sums(codes, shared.firsts[number], features, shared.means.n_threads())
+    run = shared.apart().sums(codes, shared.firsts[number], features, shared.resources.n_threads())
     found: Counts = shared.finish(run)
     return found
 

@@ -50,7 +50,7 @@ class Shared:
 
     token: str
     asked: Asked
-    means: TaskResources
+    resources: TaskResources
     firsts: Sequence[int]
     """the number of the first row of each partition"""
     whole: bytes
@@ -101,20 +101,20 @@ def answer(token: str, codes: bytes, asked: Asked, whole: bytes) -> bytes:
 def known(
     token: str,
     asked: Asked,
-    means: TaskResources,
+    resources: TaskResources,
     firsts: Sequence[int],
     whole: bytes,
     annotations: dict[str, Any],
     *answers: bytes,
 ) -> Shared:
     """Return what all tasks share."""
-    return Shared(token, asked, means, firsts, whole, annotations, answers)
+    return Shared(token, asked, resources, firsts, whole, annotations, answers)
 
 
 def sums(shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes) -> Floats:
     """Return the sums of the open nodes of some trees, over the rows of a partition."""
     part: PartCodes = codes, shadows, shared.firsts[number]
-    found: Floats = shared.finish(shared.apart().sums(part, request, shared.means.n_threads()))
+    found: Floats = shared.finish(shared.apart().sums(part, request, shared.resources.n_threads()))
     return found
 
 
@@ -129,8 +129,8 @@ def add_sums(*parts: Sums) -> Sums:
 def collect(shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes) -> list[bytes]:
     """Return the rows of a partition that reach each of some nodes, as codes."""
     part: PartCodes = codes, shadows, shared.firsts[number]
-    means = shared.means
-    found = shared.apart().collect(part, request, means.n_threads(), means.folder())
+    resources = shared.resources
+    found = shared.apart().collect(part, request, resources.n_threads(), resources.folder())
     buckets: list[bytes] = shared.finish(found)
     return buckets
 
@@ -143,7 +143,7 @@ def piece(pieces: list[bytes], number: int) -> bytes:
 def rows(shared: Shared, codes: bytes, shadows: bytes | None, number: int, request: bytes) -> bytes:
     """Return what is asked for of the rows of a partition, such as the codes of those out of a bag."""
     part: PartCodes = codes, shadows, shared.firsts[number]
-    found: bytes = shared.finish(shared.apart().rows(part, request, shared.means.n_threads()))
+    found: bytes = shared.finish(shared.apart().rows(part, request, shared.resources.n_threads()))
     return found
 
 
@@ -153,7 +153,7 @@ def spread(shared: Shared, codes: bytes, number: int, tree: int) -> list[bytes]:
     ``tree``: the first that sees these shadows.
     """
     part: PartCodes = codes, None, shared.firsts[number]
-    found = shared.apart().spread(part, tree, list(shared.firsts), number, shared.means.n_threads())
+    found = shared.apart().spread(part, tree, list(shared.firsts), number, shared.resources.n_threads())
     pieces: list[bytes] = shared.finish(found)
     return pieces
 
@@ -173,12 +173,12 @@ def grow_apart(shared: Shared, names: Names, keys: tuple[int, int]) -> bytes:
 
     # What is asked of partitions takes threads that this task must not.
     with worker_client() as client:
-        means = shared.means
+        resources = shared.resources
         run = shared.apart().accumulate(
             *keys,
-            means.n_threads(),
-            means.limit_amid(),
-            means.folder(),
+            resources.n_threads(),
+            resources.limit_amid(),
+            resources.folder(),
             _Asking(client, shared.annotations, names),
         )
         return to_bytes(shared.finish(run))

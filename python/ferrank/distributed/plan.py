@@ -79,8 +79,8 @@ def rank(
     threads, memory, folder = resources
     temp_dir = None if folder is None else os.fspath(folder)
     started = time.perf_counter()
-    means = TaskResources(threads, memory, temp_dir, scheduler.processes)
-    run = _Run(partitions, settings, means, scheduler, progress)
+    of_tasks = TaskResources(threads, memory, temp_dir, scheduler.processes)
+    run = _Run(partitions, settings, of_tasks, scheduler, progress)
     try:
         run.profile(roles | (partitions.roles or {}), compare=scope == "partition")
         run.resume(resume)
@@ -119,11 +119,11 @@ class _Run:
         self,
         partitions: Partitions,
         settings: dict[str, Any],
-        means: TaskResources,
+        resources: TaskResources,
         scheduler: Scheduler,
         progress: Progress | None,
     ) -> None:
-        self._partitions, self._settings, self._means = partitions, settings, means
+        self._partitions, self._settings, self._resources = partitions, settings, resources
         self._scheduler, self._progress = scheduler, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"
         self._ledger: Ledger | None = None
@@ -239,7 +239,7 @@ class _Run:
         shares, read = [], self._read()
         for number, first, end in zip(full, ends, ends[1:], strict=False):
             spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
-            args = (read[number], self._asked, self._profile_of_all, spans, self._means)
+            args = (read[number], self._asked, self._profile_of_all, spans, self._resources)
             keys = spans[0][0], spans[-1][1]
             shares.append(self._share(keys, tasks.contribute, self._token, *args))
         return self._gather(shares)
@@ -294,7 +294,7 @@ class _Run:
     def _grow(self, parts: list[Any], keys: tuple[int, int], alone: Any) -> list[Any]:
         spans = _spans(*keys, self._n_tasks())
         fixed = (self._token, self._asked, self._profile_of_all)
-        return [self._share(span, tasks.grow, *fixed, span, self._means, alone, *parts) for span in spans]
+        return [self._share(span, tasks.grow, *fixed, span, self._resources, alone, *parts) for span in spans]
 
     def _grow_per_target(self, n_trees: int) -> bytes:
         """Return the contributions of an ensemble for each target.
@@ -323,7 +323,7 @@ class _Run:
     def _search(self, parts: list[Any]) -> list[Any]:
         fixed = (self._token, self._asked, self._profile_of_all)
         return [
-            self._share(span, tasks.search, *fixed, span, self._means, *parts)
+            self._share(span, tasks.search, *fixed, span, self._resources, *parts)
             for span in _spans(0, self._known.n_keys, self._n_tasks())
         ]
 
@@ -357,7 +357,7 @@ class _Run:
         firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
         # What grows trees has the resources; what it asks of partitions would wait for them without an end.
         annotations = {name: value for name, value in dask.get_annotations().items() if name != "resources"}
-        shared = self._token, self._asked, self._means, firsts, self._profile_of_all, annotations
+        shared = self._token, self._asked, self._resources, firsts, self._profile_of_all, annotations
         known, *kept = self._persist([task(forests_apart.known, *shared, *answers), *codes], "coding", codes)
         return known, kept
 
@@ -409,7 +409,7 @@ class _Run:
         parts = self._rows()
         of_all = self._targets(parts) if self._known.of_all else None
         parts = self._ranked(parts) if self._known.ranked else parts
-        fixed = (self._token, self._asked, self._profile_of_all, self._means)
+        fixed = (self._token, self._asked, self._profile_of_all, self._resources)
         shares = []
         for span in spans:
             drawn = task(relief_apart.draw, self._asked, self._profile_of_all, span)

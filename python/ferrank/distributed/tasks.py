@@ -145,7 +145,7 @@ def grow(
     asked: Asked,
     whole: bytes,
     keys: tuple[int, int],
-    means: TaskResources,
+    resources: TaskResources,
     alone: tuple[int, bytes] | None,
     *parts: bytes,
 ) -> bytes:
@@ -158,16 +158,16 @@ def grow(
     def assemble() -> _core.Coded:
         source = source_of(schema.empty_table(), "the data set")
         target, own = alone or (None, None)
-        within = means.n_threads(), means.limit(), means.folder()
+        within = resources.n_threads(), resources.limit(), resources.folder()
         return _core.Coded.of(source, roles, settings, whole, parts, *within, target, own)
 
     with turn_of(token):
         coded = hold(f"{token}-{alone and alone[0]}", assemble)
-        return to_bytes(finish_of(coded.accumulate(*keys, means.n_threads()), token))
+        return to_bytes(finish_of(coded.accumulate(*keys, resources.n_threads()), token))
 
 
 def search(
-    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], means: TaskResources, *parts: bytes
+    token: str, asked: Asked, whole: bytes, keys: tuple[int, int], resources: TaskResources, *parts: bytes
 ) -> bytes:
     """Look for the neighbours of the blocks of queries ``keys`` among all rows."""
     _, roles, settings = asked
@@ -179,7 +179,7 @@ def search(
 
     with turn_of(token):
         source = hold(token, assemble)
-        return to_bytes(_accumulate(source, {**roles, "drop": []}, settings, whole, keys, means, token))
+        return to_bytes(_accumulate(source, {**roles, "drop": []}, settings, whole, keys, resources, token))
 
 
 def contribute(
@@ -188,13 +188,13 @@ def contribute(
     asked: Asked,
     whole: bytes,
     spans: Sequence[tuple[int, int]],
-    means: TaskResources,
+    resources: TaskResources,
 ) -> bytes:
     """Grow trees, or look for neighbours, among the rows of a partition alone."""
     schema, roles, settings = asked
     source = source_of(batch.conform(schema), batch.name)
     with turn_of(token):
-        parts = [_accumulate(source, roles, settings, whole, span, means, token) for span in spans]
+        parts = [_accumulate(source, roles, settings, whole, span, resources, token) for span in spans]
     return to_bytes(parts[0].union(parts[1:]))
 
 
@@ -210,8 +210,8 @@ def _accumulate(
     settings: dict[str, Any],
     whole: bytes,
     keys: tuple[int, int],
-    means: TaskResources,
+    resources: TaskResources,
     token: str,
 ) -> Any:
-    within = means.n_threads(), means.limit(), means.folder()
+    within = resources.n_threads(), resources.limit(), resources.folder()
     return finish_of(_core.accumulate(source, roles, settings, *within, keys=keys, profile=whole), token)

@@ -247,7 +247,9 @@ def _with_clusters(
 
     columns = sample_of(source, roles, ranking.top(MOST_FEATURES))
     of_pairs = associations(columns)
-    return replace(ranking, clusters=Clusters.of([one.name for one in columns], of_pairs, association))
+    return replace(
+        ranking, clusters=Clusters.from_association([one.name for one in columns], of_pairs, association)
+    )
 
 
 def _check_in_memory(association: float | None) -> None:

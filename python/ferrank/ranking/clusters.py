@@ -35,7 +35,8 @@ class Clusters:
     Examples
     --------
     >>> import numpy as np
-    >>> clusters = Clusters.of(["a", "b", "c"], np.array([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]]), 0.7)
+    >>> association = np.array([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
+    >>> clusters = Clusters.from_association(["a", "b", "c"], association, 0.7)
     >>> clusters.labels.tolist(), clusters.members("b")
     ([0, 0, 1], ['a', 'b'])
     """
@@ -53,7 +54,7 @@ class Clusters:
     """(n_features, n_features); None where the ranking was loaded"""
 
     @classmethod
-    def of(cls, features: Sequence[str], association: Any, threshold: float) -> Self:
+    def from_association(cls, features: Sequence[str], association: Any, threshold: float) -> Self:
         """Return the clusters of ``features``, whose pairs have these associations."""
         from scipy.cluster.hierarchy import fcluster, linkage
 

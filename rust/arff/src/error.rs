@@ -3,6 +3,11 @@
 use arrow_schema::ArrowError;
 
 /// What is wrong with an ARFF file, and where.
+///
+/// ```
+/// let error = ferrank_arff::Header::read(&b"@relation r\n@attribute x number\n@data\n"[..]).unwrap_err();
+/// assert!(matches!(error, ferrank_arff::ArffError::Syntax { line: 2, .. }), "{error}");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArffError {
     /// The text breaks the rules of the format.

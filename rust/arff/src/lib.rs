@@ -57,6 +57,13 @@ pub fn is_arff(bytes: &[u8]) -> bool {
 }
 
 /// The header of an ARFF file.
+///
+/// ```
+/// let text = b"@relation r\n@attribute x numeric\n@attribute y {a, b}\n@data\n1.5,a\n";
+/// let header = ferrank_arff::Header::read(&text[..])?;
+/// assert_eq!(header.schema().fields().len(), 2);
+/// # Ok::<(), ferrank_arff::ArffError>(())
+/// ```
 #[derive(Debug)]
 pub struct Header {
     schema: SchemaRef,
@@ -120,6 +127,14 @@ impl Header {
 }
 
 /// Iterator over the record batches of an ARFF file; ends with the first error.
+///
+/// ```
+/// let text = b"@relation r\n@attribute x numeric\n@data\n1\n2\n3\n";
+/// let header = ferrank_arff::Header::read(&text[..])?;
+/// let rows: Vec<usize> = header.batches(&text[..], 2).map(|batch| Ok(batch?.num_rows())).collect::<Result<_, _>>()?;
+/// assert_eq!(rows, [2, 1]);
+/// # Ok::<(), ferrank_arff::ArffError>(())
+/// ```
 pub struct Batches<'a, R> {
     schema: &'a SchemaRef,
     most: usize,

@@ -64,26 +64,43 @@ fn change(inputs: &[Vec<u8>], rng: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     bytes
 }
 
+/// A test for each target, so that they run side by side.
+macro_rules! tests {
+    ($($name:ident)*) => {
+        const TESTED: &[&str] = &[$(stringify!($name)),*];
+        $(#[test]
+        fn $name() {
+            let name = stringify!($name);
+            let (_, target) = targets::TARGETS.into_iter().find(|&(other, _)| other == name).unwrap();
+            fuzz(name, target);
+        })*
+    };
+}
+
+tests! { arff numbers hierarchy label_xml ipc json profile accumulator ledger }
+
 #[test]
-fn no_target_fails() {
+fn each_target_is_tested() {
+    assert_eq!(targets::TARGETS.map(|(name, _)| name), *TESTED);
+}
+
+fn fuzz(name: &str, target: targets::Target) {
     let seconds = std::env::var("FERRANK_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2.0);
     let seed = std::env::var("FERRANK_FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-    for (name, target) in targets::TARGETS {
-        let inputs = inputs(name);
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let (end, mut cases) = (Instant::now() + Duration::from_secs_f64(seconds), 0);
-        let mut next = inputs.iter().cloned();
-        while cases < inputs.len() || Instant::now() < end {
-            let bytes = next.next().unwrap_or_else(|| change(&inputs, &mut rng));
-            if catch_unwind(AssertUnwindSafe(|| target(&bytes))).is_err() {
-                let path = std::env::temp_dir().join(format!("ferrank-fuzz-{name}"));
-                std::fs::write(&path, &bytes).unwrap();
-                panic!("{name}: case {cases} fails, see {}", path.display());
-            }
-            cases += 1;
+    let inputs = inputs(name);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (end, mut cases) = (Instant::now() + Duration::from_secs_f64(seconds), 0);
+    let mut next = inputs.iter().cloned();
+    while cases < inputs.len() || Instant::now() < end {
+        let bytes = next.next().unwrap_or_else(|| change(&inputs, &mut rng));
+        if catch_unwind(AssertUnwindSafe(|| target(&bytes))).is_err() {
+            let path = std::env::temp_dir().join(format!("ferrank-fuzz-{name}"));
+            std::fs::write(&path, &bytes).unwrap();
+            panic!("{name}: case {cases} fails, see {}", path.display());
         }
-        println!("{name}: {cases} cases");
+        cases += 1;
     }
+    println!("{name}: {cases} cases");
 }
 
 /// Writes the inputs that only the engine can make, after a change of their format.

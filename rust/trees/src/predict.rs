@@ -14,6 +14,24 @@ use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
 
 /// What a tree says of some rows.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> f64| Arc::new((0..40).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let class = (0..40).map(|row| Some(if row < 20 { "low" } else { "high" })).collect::<StringArray>();
+/// # let columns = [("x", column(f64::from)), ("noise", column(|row| f64::from(row * 7 % 5))), ("y", Arc::new(class) as _)];
+/// # let batch = RecordBatch::try_from_iter(columns)?;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let tree = ferrank_trees::grow(&source, &roles, &Default::default(), 1, &monitor)?;
+/// let predictions = tree.predict(&source, 1, &monitor)?;
+/// assert_eq!((predictions.leaves[0], predictions.leaves[39]), (1, 2));
+/// assert_eq!(tree.classes[predictions.values[0] as usize], "low");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Predictions {

@@ -63,6 +63,24 @@ pub(crate) enum Value {
 }
 
 /// What a node asks, and how that was chosen.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> f64| Arc::new((0..40).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let class = (0..40).map(|row| Some(if row < 20 { "low" } else { "high" })).collect::<StringArray>();
+/// # let columns = [("x", column(f64::from)), ("noise", column(|row| f64::from(row * 7 % 5))), ("y", Arc::new(class) as _)];
+/// # let batch = RecordBatch::try_from_iter(columns)?;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let tree = ferrank_trees::grow(&source, &roles, &Default::default(), 1, &monitor)?;
+/// let split = tree.nodes[0].split.as_ref().expect("the root is split");
+/// assert_eq!((tree.features[split.feature as usize].name.as_str(), split.left), ("x", 1));
+/// assert_eq!(split.test, ferrank_trees::Test::AtMost(19.5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Split {
@@ -98,6 +116,23 @@ impl Split {
 }
 
 /// A node.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> f64| Arc::new((0..40).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let class = (0..40).map(|row| Some(if row < 20 { "low" } else { "high" })).collect::<StringArray>();
+/// # let columns = [("x", column(f64::from)), ("noise", column(|row| f64::from(row * 7 % 5))), ("y", Arc::new(class) as _)];
+/// # let batch = RecordBatch::try_from_iter(columns)?;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let tree = ferrank_trees::grow(&source, &roles, &Default::default(), 1, &monitor)?;
+/// let root = &tree.nodes[0];
+/// assert_eq!((root.n_rows, &root.class_counts[..], root.impurity), (40, &[20, 20][..], 0.5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Node {
@@ -116,6 +151,23 @@ pub struct Node {
 }
 
 /// A feature as the tree knows it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> f64| Arc::new((0..40).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let class = (0..40).map(|row| Some(if row < 20 { "low" } else { "high" })).collect::<StringArray>();
+/// # let columns = [("x", column(f64::from)), ("noise", column(|row| f64::from(row * 7 % 5))), ("y", Arc::new(class) as _)];
+/// # let batch = RecordBatch::try_from_iter(columns)?;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let tree = ferrank_trees::grow(&source, &roles, &Default::default(), 1, &monitor)?;
+/// assert_eq!(tree.features[1].name, "noise");
+/// assert_eq!(tree.features[1].categories, None); // it is numeric
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Feature {
     /// Name of its column.
@@ -125,6 +177,24 @@ pub struct Feature {
 }
 
 /// A decision or regression tree.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> f64| Arc::new((0..40).map(f).collect::<Float64Array>()) as ArrayRef;
+/// # let class = (0..40).map(|row| Some(if row < 20 { "low" } else { "high" })).collect::<StringArray>();
+/// # let columns = [("x", column(f64::from)), ("noise", column(|row| f64::from(row * 7 % 5))), ("y", Arc::new(class) as _)];
+/// # let batch = RecordBatch::try_from_iter(columns)?;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// let tree = ferrank_trees::grow(&source, &roles, &Default::default(), 1, &monitor)?;
+/// assert_eq!((tree.target.as_str(), &tree.classes[..]), ("y", &["high".to_string(), "low".to_string()][..]));
+/// assert_eq!(tree.nodes.len(), 3);
+/// assert_eq!(tree.importances(), [1.0, 0.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Tree {

@@ -1,6 +1,6 @@
 //! The kernels that forests spend their time in, on made-up nodes.
 //!
-//! `cargo bench -p ferrank-forest --features internals -- --quick`
+//! `cargo bench --manifest-path benches/kernels/Cargo.toml --bench forest -- --quick`
 
 use std::hint::black_box;
 use std::sync::Arc;

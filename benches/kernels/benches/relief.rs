@@ -1,6 +1,6 @@
 //! The distance kernel of Relief beside the peak rate of its arithmetic.
 //!
-//! `cargo bench -p ferrank-neighbors --features internals -- --quick`
+//! `cargo bench --manifest-path benches/kernels/Cargo.toml --bench relief -- --quick`
 //!
 //! Elements are feature differences. The share of the peak is that of the throughputs.
 
