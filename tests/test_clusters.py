@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ferrank as fr
@@ -110,6 +111,41 @@ def test_values_beside_features_are_clustered_too() -> None:
     X[:, 2] = X[:, 0]
     found = fr.rank(X, X[:, 1], n_estimators=5, clusters=True)
     assert sorted(found.clusters.members("x0")) == ["x0", "x2"]  # type: ignore[union-attr]
+
+
+def test_rankings_made_without_clusters_get_them_later(tmp_path: Path) -> None:
+    data = table()
+    wanted = fr.rank(data, "y", n_estimators=20, clusters=0.6).clusters
+    plain = fr.rank(data, "y", n_estimators=20)
+    plain.save(tmp_path / "plain.parquet")
+    features = {name: values for name, values in data.items() if name != "y"}
+    for one in (plain, fr.Ranking.load(tmp_path / "plain.parquet")):
+        for rows in (data, features, fr.Dataset(data, "y")):
+            found = one.with_clusters(rows, 0.6).clusters
+            assert found.features == wanted.features
+            np.testing.assert_array_equal(found.labels, wanted.labels)
+    assert plain.clusters is None
+
+
+def test_clusters_of_a_sample_of_a_collection() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(table())
+    collection = dd.from_pandas(frame, npartitions=2)
+    ranking = fr.rank(collection, "y", n_estimators=20)
+    with pytest.raises(fr.SettingError, match=r"collection\.sample"):
+        ranking.with_clusters(collection)
+    whole = ranking.with_clusters(collection.compute()).clusters
+    part = ranking.with_clusters(collection.sample(frac=0.8, random_state=0).compute()).clusters
+    assert part.representatives() == whole.representatives()
+
+
+def test_rows_without_a_feature_or_a_threshold(ranking: fr.Ranking) -> None:
+    rows = {name: values for name, values in table().items() if name != ranking.features[0]}
+    with pytest.raises(fr.DataError, match=f"no column '{ranking.features[0]}'"):
+        ranking.with_clusters(rows)
+    for threshold in (False, 1.5):
+        with pytest.raises(fr.SettingError):
+            ranking.with_clusters(table(), threshold)
 
 
 def test_order_without_redundancy_against_a_plain_twin() -> None:

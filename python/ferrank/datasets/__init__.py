@@ -1,19 +1,22 @@
-"""Small real data sets that come with ferrank, for examples and first steps.
+"""Small real data sets, for examples and first steps.
 
 They are of the UCI Machine Learning Repository, which publishes its data sets under the licence CC BY 4.0, as
-ARFF files of public collections; :func:`describe` names whom to cite.
+ARFF files of public collections; :func:`describe` names whom to cite. The smallest come with ferrank, others
+are fetched once from its repository, by pooch, which checks that they are what they were.
 """
 
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from ferrank._core import __version__
 from ferrank.data.dataset import Dataset
-from ferrank.errors import SettingError
+from ferrank.errors import FerrankError, ResourceError, SettingError
 
 __all__ = ["Description", "describe", "load", "names"]
 
 _LICENCE = "CC BY 4.0"
+_URL = f"https://raw.githubusercontent.com/ferrank/ferrank/v{__version__}/tests/data/"
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Description:
     source: str
     """whom to cite"""
     file: str
+    sha256: str | None = None
+    """checksum of a file that is fetched; None where it comes with ferrank"""
     licence: str = _LICENCE
 
     def __str__(self) -> str:
@@ -119,6 +124,66 @@ _ALL = {
             f"I-C. Yeh, {_UCI}, 2007, doi:10.24432/C5FG7D",
             "slump.arff",
         ),
+        Description(
+            "abalone",
+            "Abalone",
+            4177,
+            8,
+            "regression",
+            ("Class_Rings",),
+            "Sizes and weights of sea snails, and the rings of their shells, which tell how old they are.",
+            f"W. Nash, T. Sellers, S. Talbot, A. Cawthorn, W. Ford, {_UCI}, 1995, doi:10.24432/C55C7W",
+            "abalone.arff",
+            "3f955702660d3a6c022baf88b69f314534a625ac3fdebb761878ddff5960a560",
+        ),
+        Description(
+            "annealing",
+            "Annealing of steel",
+            898,
+            38,
+            "classification",
+            ("class",),
+            "Properties of sheets of steel, most of them nominal, and their class after annealing.",
+            f"{_UCI}, 1990, doi:10.24432/C5RW2F",
+            "anneal.arff",
+            "a16e95bc861035d3425861bae9681d1d3236158d692060967634c480c7c5bb2c",
+        ),
+        Description(
+            "automobile",
+            "Automobiles of 1985",
+            205,
+            25,
+            "classification",
+            ("symboling",),
+            "Properties of cars, with missing values, and how risky they are to insure for their price.",
+            f"J. Schlimmer, {_UCI}, 1987, doi:10.24432/C5B01C",
+            "autos.arff",
+            "03778de49e150d3305affb5ac351ec031e85c86ccefcc37dc36f755f856c9216",
+        ),
+        Description(
+            "breast-cancer",
+            "Breast cancer, Wisconsin",
+            699,
+            9,
+            "classification",
+            ("Class",),
+            "Cells of tumors as seen through a microscope, and whether the tumor is malignant.",
+            f"W. Wolberg, {_UCI}, 1992, doi:10.24432/C5HP4Z",
+            "breast-w.arff",
+            "e34b01d1c3213c26d54445278879143d718770aa59f3a363668f45b8fb3b3ed4",
+        ),
+        Description(
+            "credit",
+            "German credit",
+            1000,
+            20,
+            "classification",
+            ("class",),
+            "People who ask a bank for credit, and whether they are good risks.",
+            f"H. Hofmann, {_UCI}, 1994, doi:10.24432/C5NC77",
+            "german.arff",
+            "177171ed80cfc816ef10a76813fa8f97695a6f7abab4d8435eb6ce0a65a37501",
+        ),
     )
 }
 
@@ -127,7 +192,8 @@ def names() -> list[str]:
     """Return the names of the data sets.
 
     >>> names()
-    ['iris', 'wine', 'heart', 'energy', 'flare', 'slump']
+    ['iris', 'wine', 'heart', 'energy', 'flare', 'slump', 'abalone', 'annealing', 'automobile',
+     'breast-cancer', 'credit']
     """
     return list(_ALL)
 
@@ -165,6 +231,9 @@ def describe(name: str) -> Description:
 def load(name: str) -> Dataset:
     """Return a data set with its targets, to rank or to turn into a table.
 
+    A file that does not come with ferrank is fetched and kept in pooch's folder for caches, or in that which
+    the environment variable ``FERRANK_DATA`` names.
+
     Parameters
     ----------
     name : str
@@ -179,6 +248,10 @@ def load(name: str) -> Dataset:
     ------
     SettingError
         There is no such data set.
+    FerrankError
+        It is to be fetched, and pooch is not installed.
+    ResourceError
+        It cannot be fetched, or is not what it was.
 
     Examples
     --------
@@ -187,4 +260,24 @@ def load(name: str) -> Dataset:
     ['petallength', 'petalwidth']
     """
     found = describe(name)
-    return Dataset(Path(__file__).parent / found.file, list(found.targets))
+    path = Path(__file__).parent / found.file if found.sha256 is None else _fetched(found)
+    return Dataset(path, list(found.targets))
+
+
+def _fetched(found: Description) -> Path:
+    """Return the file of a data set in the cache, where it is put first if it is not there."""
+    try:
+        import pooch
+    except ImportError as error:
+        message = f"data set '{found.name}' is fetched by pooch; pip install 'ferrank[datasets]'"
+        raise FerrankError(message) from error
+    cache = pooch.create(
+        path=pooch.os_cache("ferrank"),
+        base_url=_URL,
+        registry={found.file: f"sha256:{found.sha256}"},
+        env="FERRANK_DATA",
+    )
+    try:
+        return Path(cache.fetch(found.file))
+    except (OSError, ValueError) as error:
+        raise ResourceError(f"data set '{found.name}': {error}") from error

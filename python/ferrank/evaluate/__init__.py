@@ -1,8 +1,9 @@
 """Judging rankings: how well they predict, how stable they are, which is better.
 
 :func:`evaluate` judges rankings by the neighbours that they find, :func:`curves` by models of ever more
-features, :func:`stability` by how alike they are, :func:`compare` methods over data sets. :func:`aggregate`
-makes one ranking of several, :func:`synthesize` data whose relevant features are known, :func:`report` a page
+features, :func:`stability` by how alike they are, :func:`compare` methods over data sets.
+:func:`group_importance` judges whole groups of features, such as clusters. :func:`aggregate` makes one
+ranking of several, :func:`synthesize` data whose relevant features are known, :func:`report` a page
 of it all.
 """
 
@@ -22,6 +23,7 @@ from ferrank.evaluate.baselines import (
 from ferrank.evaluate.compare import Comparison, compare
 from ferrank.evaluate.curves import Areas, Curves, curves
 from ferrank.evaluate.evaluation import Evaluation
+from ferrank.evaluate.group_importance import group_importance
 from ferrank.evaluate.measures import MEASURES, Measure
 from ferrank.evaluate.multilabel import multilabel_measures, precision_recall_area
 from ferrank.evaluate.neighbors import evaluate
@@ -78,6 +80,7 @@ __all__ = [
     "curves",
     "evaluate",
     "expected_canberra",
+    "group_importance",
     "multilabel_measures",
     "perturb",
     "precision_recall_area",

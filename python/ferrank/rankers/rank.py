@@ -23,8 +23,8 @@ from ferrank.errors import DataError, SettingError, SpoiledDataWarning
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
 from ferrank.rankers.registry import chosen_plan, dataset_of, given_twice, opened, with_preset
-from ferrank.ranking import Clusters, Ranking
-from ferrank.ranking.clusters import MOST_FEATURES, check_association
+from ferrank.ranking import Ranking
+from ferrank.ranking.clusters import check_association, clusters_of
 from ferrank.run import finish
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def rank(
         of at least this number with each other, with True 0.7. It is the absolute rank correlation of
         numbers, Cramér's V of categories with the correction of Bergsma (2013), or the share of variance that
         categories explain, of a sample of at most 10,000 rows. See :attr:`Ranking.clusters`,
-        :meth:`Ranking.representatives` and :meth:`Ranking.without_redundancy`. Not for dask collections.
+        :meth:`Ranking.representatives` and :meth:`Ranking.without_redundancy`. Not for dask collections, of
+        which :meth:`Ranking.with_clusters` takes a sample.
     resume : path, optional
         File to which the contributions of trees or queries are written as they are computed. A run that was
         killed continues from the file when called with the same arguments, and gives the same bits. A
@@ -243,19 +244,14 @@ def _with_clusters(
     """Return ``ranking`` with the clusters of its best features, if there is a least association for them."""
     if association is None:
         return ranking
-    from ferrank.data.association import associations, sample_of
-
-    columns = sample_of(source, roles, ranking.top(MOST_FEATURES))
-    of_pairs = associations(columns)
-    return replace(
-        ranking, clusters=Clusters.from_association([one.name for one in columns], of_pairs, association)
-    )
+    return replace(ranking, clusters=clusters_of(source, roles, ranking.top(len(ranking)), association))
 
 
 def _check_in_memory(association: float | None) -> None:
     if association is not None:
         raise SettingError(
-            "clusters: not of a dask collection; rank it, then a sample of its rows with clusters=True"
+            "clusters: not of a dask collection; rank it, then cluster by a sample of its rows: "
+            "ranking.with_clusters(collection.sample(frac=0.01).compute())"
         )
 
 

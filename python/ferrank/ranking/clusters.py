@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from ferrank._core import Source
 from ferrank.errors import SettingError
 
-__all__ = ["MOST_FEATURES", "Branch", "Clusters", "check_association", "least_redundant"]
+__all__ = ["Branch", "Clusters", "check_association", "clusters_of", "least_redundant"]
 
-MOST_FEATURES = 1_000
-"""Features that are clustered, the best ones."""
+_MOST_FEATURES = 1_000
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,14 @@ class Clusters:
         for one, other, association in inner:
             branches.append(Branch(end(one), end(other), association))
         return [self.features[leaf] for leaf in order], branches
+
+
+def clusters_of(source: Source, roles: dict[str, Any], features: Sequence[str], threshold: float) -> Clusters:
+    """Return clusters of the 1,000 best of ``features``, best first, by a sample of the rows."""
+    from ferrank.data.association import associations, sample_of
+
+    columns = sample_of(source, roles, features[:_MOST_FEATURES])
+    return Clusters.from_association([column.name for column in columns], associations(columns), threshold)
 
 
 def check_association(clusters: Any) -> float | None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ferrank.errors import DataError, SettingError
 from ferrank.ranking import storage, text
-from ferrank.ranking.clusters import Clusters, least_redundant
+from ferrank.ranking.clusters import Clusters, check_association, clusters_of, least_redundant
 from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.relevance import FDR, Dependence, Relevance, check_fdr
 from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
@@ -296,6 +296,55 @@ class Ranking:
         """(n_features, 2); the best and the worst possible rank, of :meth:`score_with_errors`."""
         return self.score_with_errors().rank_interval
 
+    def with_clusters(self, data: Any, threshold: float = 0.7) -> Self:
+        """Return the ranking with clusters of its best features, as ``rank(..., clusters=...)`` finds them.
+
+        For rankings that were made without: those of estimators (``ranker.result_``), of dask collections,
+        and those loaded from files.
+
+        Parameters
+        ----------
+        data : path, frame, table, array or Dataset
+            Rows with the features, such as those that were ranked, or a sample of them. At most 10,000 rows
+            are looked at. The columns of an array are called ``x0``, ``x1`` ….
+        threshold : float, default=0.7
+            The least association of any two features of a cluster.
+
+        Raises
+        ------
+        DataError
+            A feature is not among the columns.
+        SettingError
+            The data are a dask collection, or the threshold is none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ferrank import ForestRanker
+        >>> a, b = np.random.default_rng(0).normal(size=(2, 100))
+        >>> X = np.column_stack([a, b, a + 0.01 * b])
+        >>> forest = ForestRanker(n_estimators=20).fit(X, a)
+        >>> sorted(forest.result_.with_clusters(X).clusters.members("x0"))
+        ['x0', 'x2']
+        """
+        from ferrank.data.dataset import Dataset
+
+        association = check_association(threshold)
+        dataset = data if isinstance(data, Dataset) else Dataset(data, task="unsupervised")
+        if dataset.is_lazy:
+            raise SettingError(
+                "data: a dask collection; give a sample of its rows: collection.sample(frac=0.01).compute()"
+            )
+        if association is None:
+            raise SettingError("threshold: clusters need the least association within them; use 0.7")
+        source, roles = dataset.source(), dataset.roles()
+        missing = next((name for name in self.features if name not in source.columns), None)
+        if missing is not None:
+            raise DataError(
+                f"{source.name}: no column '{missing}', which is ranked; give rows with all features"
+            )
+        return replace(self, clusters=clusters_of(source, roles, self.top(len(self)), association))
+
     def representatives(self) -> list[str]:
         """Return the best feature of each cluster, best first.
 
@@ -345,7 +394,10 @@ class Ranking:
 
     def _known_clusters(self) -> Clusters:
         if self.clusters is None:
-            raise SettingError("clusters: this ranking has none; rank(..., clusters=True) finds some")
+            raise SettingError(
+                "clusters: this ranking has none; rank(..., clusters=True) finds some, and so does "
+                "ranking.with_clusters(data)"
+            )
         return self.clusters
 
     def score_with_errors(self) -> ScoreRanking:
