@@ -11,6 +11,7 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,14 +130,12 @@ def quality_by_arm(rows: list[Row]) -> str:
     Kinds for false discoveries are left out, where correlated features are no mistake.
     """
     kinds, ranked = by_arm([row for row in rows if not row["case"].startswith(("null-", "mixed-"))], "auc")
-    lines = []
-    for arm, cells in ranked.items():
-        aucs = [row["auc"] for row in cells.values()]
-        done = "" if len(cells) == len(kinds) else f" ({len(cells)} of {len(kinds)} kinds)"
-        each = [f"{cells[kind]['auc']:.2f}" if kind in cells else "" for kind in kinds]
-        cpu = sum(row["cpu"] for row in cells.values())
-        lines.append([arm, f"{sum(aucs) / len(aucs):.3f}{done}", f"{min(aucs):.2f}", f"{cpu:.3g}", *each])
-    return markdown(["ranker", "mean AUC", "worst", "CPU s", *kinds], lines) if lines else ""
+    summaries = {
+        "mean": lambda cells: f"{sum(row['auc'] for row in cells) / len(cells):.3f}",
+        "worst": lambda cells: f"{min(row['auc'] for row in cells):.2f}",
+        "CPU s": lambda cells: f"{sum(row['cpu'] for row in cells):.3g}",
+    }
+    return table_of_arms(kinds, ranked, lambda row: f"{row['auc']:.2f}", summaries)
 
 
 def discoveries_by_arm(rows: list[Row]) -> str:
@@ -146,12 +145,28 @@ def discoveries_by_arm(rows: list[Row]) -> str:
     table of each kind.
     """
     kinds, selected = by_arm(rows, "fdp")
-    lines = []
-    for arm, cells in selected.items():
-        each = [selection(cells[kind]) if kind in cells else "" for kind in kinds]
-        done = "" if len(cells) == len(kinds) else f" ({len(cells)} of {len(kinds)} kinds)"
-        lines.append([arm, f"{sum(row['cpu'] for row in cells.values()):.3g}{done}", *each])
-    return markdown(["ranker", "CPU s", *kinds], lines) if lines else ""
+    summaries = {"CPU s": lambda cells: f"{sum(row['cpu'] for row in cells):.3g}"}
+    return table_of_arms(kinds, selected, selection, summaries)
+
+
+def table_of_arms(
+    kinds: list[str],
+    arms: dict[str, dict[str, Row]],
+    cell: Callable[[Row], str],
+    summaries: dict[str, Callable[[list[Row]], str]],
+) -> str:
+    """Return a line for each kind of data with a cell for each ranker, and a line for each summary."""
+    lines = [
+        [kind, *(cell(cells[kind]) if kind in cells else "" for cells in arms.values())] for kind in kinds
+    ]
+    for name, summary in summaries.items():
+        partial = [
+            "" if len(cells) == len(kinds) else f" ({len(cells)} of {len(kinds)} kinds)"
+            for cells in arms.values()
+        ]
+        shown = [summary(list(cells.values())) for cells in arms.values()]
+        lines.append([name, *(text + note for text, note in zip(shown, partial, strict=True))])
+    return markdown(["kind of data", *arms], lines) if arms else ""
 
 
 def selection(row: Row) -> str:

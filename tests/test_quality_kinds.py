@@ -211,15 +211,27 @@ ROWS = [
 ]
 
 
-def test_tables_have_a_line_for_each_ranker() -> None:
-    assert tables.quality_by_arm(ROWS).splitlines()[2:] == [
-        "| one | 0.750 | 0.60 | 3 | 0.90 | 0.60 |",
-        "| two | 0.800 (1 of 2 kinds) | 0.80 | 4 |  | 0.80 |",
+def test_tables_have_a_line_for_each_kind_and_a_column_for_each_ranker() -> None:
+    assert tables.quality_by_arm(ROWS).splitlines() == [
+        "| kind of data | one | two |",
+        "| --- | --- | --- |",
+        "| a | 0.90 |  |",
+        "| b | 0.60 | 0.80 |",
+        "| mean | 0.750 | 0.800 (1 of 2 kinds) |",
+        "| worst | 0.60 | 0.80 (1 of 2 kinds) |",
+        "| CPU s | 3 | 4 (1 of 2 kinds) |",
     ]
-    assert tables.discoveries_by_arm(ROWS).splitlines()[2:] == ["| one | 3 | 0.25 / 0.50 | 0.00 |"]
+    assert tables.discoveries_by_arm(ROWS).splitlines()[2:] == [
+        "| a | 0.25 / 0.50 |",
+        "| b | 0.00 |",
+        "| CPU s | 3 |",
+    ]
     assert tables.discoveries_by_arm(ROWS[2:]) == ""
     seeds = [{"case": "a", "baseline": "one", "cpu": 1.0, "fdp": 0.1, "fdp_error": 0.02, "power": 1.0}]
-    assert tables.discoveries_by_arm(seeds).splitlines()[2:] == ["| one | 1 | 0.10 ± 0.02 / 1.00 |"]
+    assert tables.discoveries_by_arm(seeds).splitlines()[2:] == [
+        "| a | 0.10 ± 0.02 / 1.00 |",
+        "| CPU s | 1 |",
+    ]
 
 
 BENCH = """
