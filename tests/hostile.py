@@ -833,6 +833,10 @@ def bombs(random: Random, folder: Path, limit: int) -> None:
     """Little files that unpack to more than the limit."""
     makers = [
         _dictionary_bomb,
+        _entries_bomb,
+        _categories_bomb,
+        _labels_bomb,
+        _label_lists_bomb,
         _wide_bomb,
         _orc_bomb,
         _arrow_bomb,
@@ -871,6 +875,47 @@ def _dictionary_bomb() -> bytes:
     with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)
     return sink.getvalue()
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _entries_bomb() -> bytes:
+    """Return a dictionary with many more entries than rows."""
+    words = pa.array(np.arange(12_000_000)).cast(pa.string())
+    keys = pa.array(np.arange(40, dtype="i4") * 1_000)
+    return _packed(pa.table({"a": pa.DictionaryArray.from_arrays(keys, words), "y": range(40)}))
+
+
+def _categories_bomb() -> bytes:
+    """Return a column of long categories."""
+    words = pa.array([f"{n}" + "a" * 20_000 for n in range(30_000)])
+    return _packed(pa.table({"a": words, "y": range(30_000)}))
+
+
+def _labels_bomb() -> bytes:
+    """Return rows that share a text of many labels."""
+    names = [f"{n:07}" for n in range(60_000)]
+    labels = pa.array(["@".join(names), names[0]])
+    keys = pa.array(np.zeros(60_000, "i4"))
+    field = pa.field(
+        "y", pa.dictionary(pa.int32(), pa.string()), metadata={"ferrank:hierarchy": ",".join(names)}
+    )
+    columns = [pa.array(np.zeros(60_000)), pa.DictionaryArray.from_arrays(keys, labels)]
+    return _packed(pa.table(columns, pa.schema([pa.field("a", pa.float64()), field])))
+
+
+def _label_lists_bomb() -> bytes:
+    """Return a row that lists a label many times."""
+    lists = pa.LargeListArray.from_arrays(
+        [0, 150_000_000, 150_000_000],
+        pa.DictionaryArray.from_arrays(pa.array(np.zeros(150_000_000, "i1")), pa.array(["a/b"])),
+    )
+    return _packed(pa.table({"a": [1.0, 2.0], "y": lists}))
 
 
 def _wide_bomb() -> bytes:
@@ -943,6 +988,10 @@ def _ledger_bomb() -> bytes:
 
 _BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "_dictionary_bomb": (".arrow", _dictionary_bomb),
+    "_entries_bomb": (".arrow", _entries_bomb),
+    "_categories_bomb": (".arrow", _categories_bomb),
+    "_labels_bomb": (".arrow", _labels_bomb),
+    "_label_lists_bomb": (".arrow", _label_lists_bomb),
     "_wide_bomb": (".parquet", _wide_bomb),
     "_orc_bomb": (".orc", _orc_bomb),
     "_arrow_bomb": (".arrow", _arrow_bomb),

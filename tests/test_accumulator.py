@@ -127,3 +127,26 @@ def test_keys_and_profiles_that_do_not_fit(mixed: pa.Table) -> None:
     blue = mixed.set_column(3, "colour", pa.array(["pink"] * 240))
     with pytest.raises(fr.DataError, match="changed"):
         fr.accumulate(blue, "y", profile=profile)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["accumulator", "profile"])
+def test_a_head_with_any_bit_changed_is_refused(kind: str, mixed: pa.Table) -> None:
+    if kind == "accumulator":
+        data = fr.accumulate(mixed, "y", ranker="forest", n_estimators=1).to_bytes()
+    else:
+        data = fr.profile(mixed, "y", ranker="forest").to_bytes()
+    load = fr.Accumulator.from_bytes if kind == "accumulator" else fr.Profile.from_bytes
+    load(data)
+    stream = pa.BufferReader(data)
+    pa.ipc.read_message(stream)
+    taken = []
+    for bit in range(8 * stream.tell()):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        try:
+            load(bytes(changed))
+        except fr.DataError:
+            continue
+        taken.append(bit)
+    assert taken == []

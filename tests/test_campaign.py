@@ -71,3 +71,28 @@ def test_hostile_inputs_are_refused_or_read(tmp_path: Path) -> None:
 
 def test_a_few_hostile_inputs_are_refused_or_read(tmp_path: Path) -> None:
     check(0, 230, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "bomb", ["_dictionary_bomb", "_entries_bomb", "_categories_bomb", "_label_lists_bomb"]
+)
+def test_texts_stay_within_the_memory_limit(bomb: str, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.arrow"
+    code = f"""
+import sys, campaign, hostile, ferrank as fr
+with open({str(path)!r}, "wb") as file:
+    file.write(hostile._made({bomb!r}))
+said = "done"
+with campaign._Peak() as peak:
+    try:
+        fr.rank({str(path)!r}, target_last=1, memory_limit="400MB", **hostile.FOREST)
+    except fr.FerrankError as error:
+        said = str(error)
+print(int(peak.most), said)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=CAMPAIGN.parent, check=True)
+    most, said = done.stdout.split(maxsplit=1)
+    assert int(most) <= 464, said
+    assert said == "done\n" or said.startswith("memory_limit: "), said

@@ -108,7 +108,7 @@ pub fn accumulate(
         )?;
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
-        let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;
+        let checkpoint = Checkpoint::open(identity, options.resume, options.memory, monitor)?;
         if !checkpoint.missing(requested).is_empty() {
             let store = coded(&intake, &scan, options)?;
             drop(scan);

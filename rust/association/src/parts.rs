@@ -116,7 +116,7 @@ impl Apart {
                 .scan(table, |table, (width, n)| Some(table(width, n)))
                 .collect()
         };
-        let checkpoint = Checkpoint::open(self.identity.clone(), None, monitor)?;
+        let checkpoint = Checkpoint::open(self.identity.clone(), None, None, monitor)?;
         checkpoint.add(0, contribution(&self.store, tested, &self.params, monitor, tables)?)?;
         checkpoint.close()
     }

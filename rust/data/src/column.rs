@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
+use arrow_select::take::take;
+use rustc_hash::FxHashMap;
 
 use ferrank_runtime::error::{Error, Result};
 
@@ -120,19 +123,20 @@ pub struct Categories<'a> {
     pub index: Vec<u32>,
 }
 
-/// The categories of `array`: strings as they are, numbers and booleans by their shortest text.
+/// The categories of `array`: strings as they are, numbers and booleans by their shortest text. Strings stay where they
+/// are; what is taken is in proportion to the rows, however large a dictionary is.
 pub fn categories(array: &ArrayRef) -> Result<Categories<'_>> {
+    categories_in(array, 0..array.len())
+}
+
+/// The categories of the `rows` of `array`.
+pub(crate) fn categories_in(array: &ArrayRef, rows: Range<usize>) -> Result<Categories<'_>> {
     match array.data_type() {
-        DataType::Utf8 => Ok(collect(array.as_string::<i32>().iter().map(|text| text.map(Cow::Borrowed)))),
-        DataType::LargeUtf8 => Ok(collect(array.as_string::<i64>().iter().map(|text| text.map(Cow::Borrowed)))),
-        DataType::Utf8View => Ok(collect(array.as_string_view().iter().map(|text| text.map(Cow::Borrowed)))),
-        DataType::Dictionary(..) => dictionary(array),
-        DataType::Boolean => Ok(collect(
-            array.as_boolean().iter().map(|value| value.map(|v| Cow::Borrowed(if v { "true" } else { "false" }))),
-        )),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => Ok(texts_of(array, rows)),
+        DataType::Dictionary(..) => dictionary(array, rows),
         _ => {
-            let mut buffer = Vec::new();
-            let values = numbers(array, &mut buffer)?;
+            let (array, mut buffer) = (array.slice(rows.start, rows.len()), Vec::new());
+            let values = numbers(&array, &mut buffer)?;
             // Adding 0 turns -0 into 0, so that the two are one category.
             let number = |v: &f64| (!v.is_nan()).then(|| Cow::Owned((v + 0.0).to_string()));
             Ok(collect(values.iter().map(number)))
@@ -140,33 +144,54 @@ pub fn categories(array: &ArrayRef) -> Result<Categories<'_>> {
     }
 }
 
-fn dictionary(array: &ArrayRef) -> Result<Categories<'_>> {
-    let dictionary = array.as_any_dictionary();
-    if dictionary.values().is_empty() {
-        return Ok(Categories { texts: Vec::new(), index: vec![MISSING; array.len()] });
+fn dictionary(array: &ArrayRef, rows: Range<usize>) -> Result<Categories<'_>> {
+    let values = array.as_any_dictionary().values();
+    if values.is_empty() {
+        return Ok(Categories { texts: Vec::new(), index: vec![MISSING; rows.len()] });
     }
-    let entries = categories(dictionary.values())?;
-    let mut position = vec![MISSING; entries.texts.len()];
-    let mut order = Vec::new();
-    let keys = dictionary.normalized_keys();
-    let index = keys
-        .into_iter()
-        .enumerate()
-        .map(|(row, key)| {
-            if dictionary.is_null(row) || entries.index[key] == MISSING {
-                return MISSING;
-            }
-            let entry = entries.index[key] as usize;
-            if position[entry] == MISSING {
-                position[entry] = order.len() as u32;
-                order.push(entry);
-            }
-            position[entry]
-        })
-        .collect();
-    let mut texts: Vec<Option<Cow<'_, str>>> = entries.texts.into_iter().map(Some).collect();
-    let texts = order.into_iter().filter_map(|entry| texts[entry].take()).collect();
-    Ok(Categories { texts, index })
+    // The entries that rows have, in the order of their first row, and where they are among these.
+    let mut used = Vec::new();
+    let mut place: FxHashMap<usize, u32> = FxHashMap::default();
+    let array = array.slice(rows.start, rows.len());
+    let keys = array.as_any_dictionary().normalized_keys();
+    let places = keys.into_iter().enumerate().map(|(row, key)| match array.is_null(row) {
+        true => MISSING,
+        false => *place.entry(key).or_insert_with(|| {
+            used.push(key);
+            used.len() as u32 - 1
+        }),
+    });
+    let places: Vec<u32> = places.collect();
+    let Categories { texts, index } = match values.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => {
+            texts_of(values, used.into_iter())
+        }
+        _ => {
+            let used: UInt64Array = used.into_iter().map(|entry| entry as u64).collect();
+            let values = take(values, &used, None).map_err(unreadable)?;
+            let Categories { texts, index } = categories(&values)?;
+            Categories { texts: texts.into_iter().map(|text| Cow::Owned(text.into_owned())).collect(), index }
+        }
+    };
+    let entry = |place: u32| if place == MISSING { MISSING } else { index[place as usize] };
+    Ok(Categories { texts, index: places.into_iter().map(entry).collect() })
+}
+
+/// The categories of the `rows` of an array of strings or booleans.
+fn texts_of(array: &ArrayRef, rows: impl Iterator<Item = usize>) -> Categories<'_> {
+    fn of<'a>(
+        array: &'a ArrayRef,
+        rows: impl Iterator<Item = usize>,
+        text: impl Fn(usize) -> &'a str,
+    ) -> Categories<'a> {
+        collect(rows.map(|row| array.is_valid(row).then(|| Cow::Borrowed(text(row)))))
+    }
+    match array.data_type() {
+        DataType::Utf8 => of(array, rows, |row| array.as_string::<i32>().value(row)),
+        DataType::LargeUtf8 => of(array, rows, |row| array.as_string::<i64>().value(row)),
+        DataType::Utf8View => of(array, rows, |row| array.as_string_view().value(row)),
+        _ => of(array, rows, |row| if array.as_boolean().value(row) { "true" } else { "false" }),
+    }
 }
 
 fn collect<'a>(values: impl Iterator<Item = Option<Cow<'a, str>>>) -> Categories<'a> {
@@ -267,6 +292,19 @@ mod tests {
         let part: ArrayRef = Arc::new(whole.slice(1, 1));
         let read = categories(&part).unwrap();
         assert_eq!((read.texts, read.index), (vec![Cow::Borrowed("y")], vec![0]));
+    }
+
+    #[test]
+    fn equal_entries_of_a_dictionary_are_one_category() {
+        let keys = Int64Array::from(vec![Some(3), None, Some(0), Some(2), Some(1)]);
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("b"), Some("a"), Some("c")]));
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None, Some(8), Some(7), Some(9)]));
+        for (values, want) in [(texts, ["a", "b"]), (numbers, ["7", "8"])] {
+            let array: ArrayRef = Arc::new(DictionaryArray::new(keys.clone(), values));
+            let read = categories(&array).unwrap();
+            assert_eq!(read.texts, want);
+            assert_eq!(read.index, [0, MISSING, 0, 1, MISSING]);
+        }
     }
 
     #[test]

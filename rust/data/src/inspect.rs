@@ -319,7 +319,7 @@ fn labels(array: &ArrayRef) -> Result<Tally<'_>> {
             Some(set) => set.iter().for_each(|&position| rows[position as usize] += 1),
         }
     }
-    Ok((sets.texts.into_iter().map(Cow::Owned).zip(rows).collect(), missing))
+    Ok((sets.texts.into_iter().zip(rows).collect(), missing))
 }
 
 #[cfg(test)]

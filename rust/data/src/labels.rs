@@ -7,7 +7,9 @@
 //! Memory: four bytes for each label of a closed set, and four for each row; nothing for what lies in scratch
 //! files.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -17,7 +19,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef};
 
-use crate::column::{Categories, MISSING, categories};
+use crate::column::{Categories, MISSING, categories, categories_in};
 use crate::hierarchy::{Closure, Hierarchy};
 use crate::values::{Keep, Values};
 use ferrank_runtime::error::{Error, Result};
@@ -27,98 +29,117 @@ const BETWEEN: char = '@';
 
 /// A column read as label sets.
 #[derive(Debug, Default)]
-pub struct LabelSets {
+pub struct LabelSets<'a> {
     /// The labels that rows have, each once, in the order of their first row.
-    pub texts: Vec<String>,
-    /// Positions in `texts`, row after row.
+    pub texts: Vec<Cow<'a, str>>,
+    /// Positions in `texts`.
     positions: Vec<u32>,
-    /// n_rows; where the positions of each row end.
-    ends: Vec<usize>,
-    /// n_rows
-    known: Vec<bool>,
+    /// n_rows; where the positions of each row are, which equal texts share; `None` where the row is unknown.
+    spans: Vec<Option<Range<usize>>>,
 }
 
-impl LabelSets {
+impl<'a> LabelSets<'a> {
     /// The sets in `array`, of a type of strings or of lists of strings.
     ///
     /// # Errors
     /// [`Error::Data`] for a list that misses a label.
-    pub fn from_array(array: &ArrayRef) -> Result<Self> {
+    pub fn from_array(array: &'a ArrayRef) -> Result<Self> {
         match array.data_type() {
             DataType::List(_) => Self::from_lists(array.as_list::<i32>()),
             DataType::LargeList(_) => Self::from_lists(array.as_list::<i64>()),
             DataType::FixedSizeList(item, _) | DataType::ListView(item) | DataType::LargeListView(item) => {
                 let lists = cast(array, &DataType::LargeList(item.clone())).map_err(|e| Error::Data(e.to_string()))?;
-                Self::from_lists(lists.as_list::<i64>())
+                let sets = LabelSets::from_lists(lists.as_list::<i64>())?;
+                let texts = sets.texts.into_iter().map(|text| Cow::Owned(text.into_owned())).collect();
+                Ok(LabelSets { texts, positions: sets.positions, spans: sets.spans })
             }
             _ => Ok(Self::from_texts(&categories(array)?)),
         }
     }
 
-    fn from_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> Result<Self> {
+    /// How many labels the lists of `array` have; 0 where it has none.
+    pub fn listed(array: &ArrayRef) -> usize {
+        fn of<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> usize {
+            lists.offsets()[lists.len()].as_usize() - lists.offsets()[0].as_usize()
+        }
+        match array.data_type() {
+            DataType::List(_) => of(array.as_list::<i32>()),
+            DataType::LargeList(_) => of(array.as_list::<i64>()),
+            _ => 0,
+        }
+    }
+
+    fn from_lists<O: OffsetSizeTrait>(lists: &'a GenericListArray<O>) -> Result<Self> {
         let offsets = lists.offsets();
         let first = offsets[0].as_usize();
         // Rows of a long column share its values; only their own are read.
-        let values = lists.values().slice(first, offsets[lists.len()].as_usize() - first);
-        let Categories { texts, index } = categories(&values)?;
+        let Categories { texts, index } = categories_in(lists.values(), first..offsets[lists.len()].as_usize())?;
         let mut sets = LabelSets::default();
         let mut position = vec![MISSING; texts.len()];
         for row in 0..lists.len() {
             let range = offsets[row].as_usize() - first..offsets[row + 1].as_usize() - first;
-            let known = lists.is_valid(row);
-            for &entry in if known { &index[range] } else { &[] } {
+            if lists.is_null(row) {
+                sets.spans.push(None);
+                continue;
+            }
+            let start = sets.positions.len();
+            for &entry in &index[range] {
                 if entry == MISSING {
                     return Err(Error::Data("a list of labels misses one; leave it out, or the whole list".into()));
                 }
                 let position = &mut position[entry as usize];
                 if *position == MISSING {
                     *position = sets.texts.len() as u32;
-                    sets.texts.push(texts[entry as usize].to_string());
+                    sets.texts.push(texts[entry as usize].clone());
                 }
                 sets.positions.push(*position);
             }
-            sets.end_row(known);
+            sets.spans.push(Some(start..sets.positions.len()));
         }
         Ok(sets)
     }
 
-    fn from_texts(cells: &Categories<'_>) -> Self {
+    fn from_texts(cells: &Categories<'a>) -> Self {
         let mut sets = LabelSets::default();
-        let mut positions = HashMap::new();
-        let mut read = |cell: &str| -> Vec<u32> {
-            let labels = cell.split(BETWEEN).map(str::trim).filter(|_| !cell.trim().is_empty());
-            let position = |label: &str| match positions.get(label) {
-                Some(&position) => position,
-                None => {
-                    let next = sets.texts.len() as u32;
-                    positions.insert(label.to_string(), next);
-                    sets.texts.push(label.to_string());
-                    next
-                }
-            };
-            labels.map(position).collect()
-        };
-        let of_cell: Vec<Vec<u32>> = cells.texts.iter().map(|cell| read(cell)).collect();
-        for &cell in &cells.index {
-            if cell != MISSING {
-                sets.positions.extend(&of_cell[cell as usize]);
+        let mut positions: HashMap<Cow<'a, str>, u32> = HashMap::new();
+        let texts = &mut sets.texts;
+        let mut position = |label: Cow<'a, str>| match positions.get(&label) {
+            Some(&position) => position,
+            None => {
+                let next = texts.len() as u32;
+                positions.insert(label.clone(), next);
+                texts.push(label);
+                next
             }
-            sets.end_row(cell != MISSING);
-        }
+        };
+        let of_cell: Vec<Range<usize>> = (cells.texts.iter())
+            .map(|cell| {
+                let start = sets.positions.len();
+                match cell {
+                    Cow::Borrowed(cell) => {
+                        sets.positions.extend(labels_in(cell).map(|label| position(Cow::Borrowed(label))));
+                    }
+                    Cow::Owned(cell) => {
+                        sets.positions.extend(labels_in(cell).map(|label| position(Cow::Owned(label.to_string()))));
+                    }
+                }
+                start..sets.positions.len()
+            })
+            .collect();
+        let span = |&cell: &u32| (cell != MISSING).then(|| of_cell[cell as usize].clone());
+        sets.spans.extend(cells.index.iter().map(span));
         sets
-    }
-
-    fn end_row(&mut self, known: bool) {
-        self.known.push(known);
-        self.ends.push(self.positions.len());
     }
 
     /// The set of each row as positions in `texts`, `None` where it is unknown.
     pub fn rows(&self) -> impl Iterator<Item = Option<&[u32]>> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let sets = starts.zip(&self.ends).map(|(start, &end)| &self.positions[start..end]);
-        sets.zip(&self.known).map(|(set, known)| known.then_some(set))
+        self.spans.iter().map(|span| Some(&self.positions[span.clone()?]))
     }
+}
+
+/// The labels of a text.
+fn labels_in(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split(BETWEEN).map(str::trim).filter(|_| !cell.trim().is_empty())
 }
 
 /// Stands alone in the set of a row of which nothing is known.
@@ -338,7 +359,7 @@ mod tests {
 
     fn read(array: &ArrayRef) -> Vec<Option<Vec<String>>> {
         let sets = LabelSets::from_array(array).unwrap();
-        let set = |set: &[u32]| set.iter().map(|&position| sets.texts[position as usize].clone()).collect();
+        let set = |set: &[u32]| set.iter().map(|&position| sets.texts[position as usize].to_string()).collect();
         sets.rows().map(|row| row.map(set)).collect()
     }
 

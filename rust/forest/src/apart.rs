@@ -150,7 +150,7 @@ impl Apart {
     pub fn accumulate(&self, options: &RunOptions<'_>, parts: &dyn Parts, monitor: &Monitor) -> Result<Accumulator> {
         pool(options.threads)?.install(|| {
             let requested = options.keys(self.identity.n_keys())?;
-            let checkpoint = Checkpoint::open(self.identity.clone(), options.resume, monitor)?;
+            let checkpoint = Checkpoint::open(self.identity.clone(), options.resume, options.memory, monitor)?;
             let trees = checkpoint.missing(requested);
             monitor.enter(Phase::Growing, trees.len() as u64);
             let Apart { prepared: Prepared { store, problem, .. }, space, params, .. } = self;

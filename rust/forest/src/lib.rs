@@ -196,7 +196,7 @@ fn grow_forest(
         let params = &params.clone().with_standard_errors(params.standard_errors && !scan.is_part());
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
-        let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;
+        let checkpoint = Checkpoint::open(identity, options.resume, options.memory, monitor)?;
         let missing = checkpoint.missing(requested.clone());
         let mut forest = None;
         if !missing.is_empty() {

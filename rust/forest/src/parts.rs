@@ -164,7 +164,7 @@ impl Coded {
     pub fn accumulate(&self, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Accumulator> {
         pool(options.threads)?.install(|| {
             let requested = options.keys(self.identity.n_keys())?;
-            let checkpoint = Checkpoint::open(self.identity.clone(), options.resume, monitor)?;
+            let checkpoint = Checkpoint::open(self.identity.clone(), options.resume, options.memory, monitor)?;
             let trees = checkpoint.missing(requested);
             monitor.enter(Phase::Growing, trees.len() as u64);
             match self.alone {

@@ -19,7 +19,7 @@ use arrow_buffer::Buffer;
 use crate::accumulator::Accumulator;
 use crate::contribution::Contribution;
 use crate::identity::Identity;
-use crate::ipc::{Stream, identity_like, records};
+use crate::ipc::{Stream, check_begin, identity_like, records};
 use ferrank_data::source::{IpcSource, unfinished};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result};
@@ -43,13 +43,14 @@ struct State {
 }
 
 impl Checkpoint {
-    /// A checkpoint of the run that `identity` makes, with the contributions that the file `resume` has.
+    /// A checkpoint of the run that `identity` makes, with the contributions that the file `resume` has, which are read
+    /// within `memory` bytes; `None`: half of what is free.
     ///
     /// # Errors
     /// The file cannot be read or written, is of another run, or another run writes it just now.
-    pub fn open(identity: Identity, resume: Option<&Path>, monitor: &Monitor) -> Result<Self> {
+    pub fn open(identity: Identity, resume: Option<&Path>, memory: Option<u64>, monitor: &Monitor) -> Result<Self> {
         let mut accumulator = Accumulator::new(identity);
-        let log = resume.map(|path| Log::open(path, &mut accumulator, monitor)).transpose()?;
+        let log = resume.map(|path| Log::open(path, &mut accumulator, memory, monitor)).transpose()?;
         Ok(Checkpoint { state: Mutex::new(State { accumulator, log }) })
     }
 
@@ -94,7 +95,7 @@ struct Log {
 
 impl Log {
     /// Opens the file at `path`, or creates it, and moves its contributions into `accumulator`.
-    fn open(path: &Path, accumulator: &mut Accumulator, monitor: &Monitor) -> Result<Self> {
+    fn open(path: &Path, accumulator: &mut Accumulator, memory: Option<u64>, monitor: &Monitor) -> Result<Self> {
         let failed = |e| Error::file(path, e);
         let (stream, begin) = Stream::new(&accumulator.identity)?;
         let open = || OpenOptions::new().read(true).write(true).open(path);
@@ -115,7 +116,7 @@ impl Log {
         // They are read as a whole, and what is in them is kept.
         let length = file.metadata().map_err(failed)?.len();
         let needed = usize::try_from(2 * length).unwrap_or(usize::MAX);
-        Budget::check_early(None, needed, &format!("the contributions in {}", path.display()))?;
+        Budget::check_early(memory, needed, &format!("the contributions in {}", path.display()))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         let mut log = Log { path: path.to_path_buf(), file, _replaced: None, stream, synced: Instant::now() };
@@ -144,10 +145,7 @@ impl Log {
         let own = accumulator.identity.clone();
         let whole = identity_like(&source, &own, "this one").map_err(with_advice)?;
         own.continues(&whole, "this one", &name).map_err(with_advice)?;
-        let first = source.ends().next().unwrap_or(length);
-        if bytes[..first] != Stream::new(&whole)?.1[..] {
-            return Err(Error::Data(format!("{name}: its head is damaged; {advice}")));
-        }
+        check_begin(&source, &bytes, &whole, None).map_err(with_advice)?;
         let mut ends = source.ends();
         let first = ends.next().unwrap_or(length);
         let mut end = first;

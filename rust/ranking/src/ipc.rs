@@ -30,6 +30,7 @@ use arrow_array::builder::{Float64Builder, ListBuilder, UInt32Builder, UInt64Bui
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
+use arrow_buffer::Buffer;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
@@ -165,8 +166,11 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Data`] if they are something else, damaged, or cut off.
     pub fn from_ipc(bytes: Vec<u8>, name: &str, parse: ParseRanker<'_>) -> Result<Self> {
-        let source = IpcSource::from_buffer(name.to_string(), bytes.into())?;
-        let mut accumulator = Accumulator::new(identity(&source, parse)?);
+        let bytes = Buffer::from(bytes);
+        let source = IpcSource::from_buffer(name.to_string(), bytes.clone())?;
+        let identity = identity(&source, parse)?;
+        check_begin(&source, &bytes, &identity, None)?;
+        let mut accumulator = Accumulator::new(identity);
         for record in records(&source, &accumulator.identity.clone()) {
             let (key, contribution) = record?;
             accumulator.insert(key, contribution)?;
@@ -196,8 +200,10 @@ impl Condensed {
     /// # Errors
     /// [`Error::Data`] if they are something else, damaged, or cut off.
     pub fn from_ipc(bytes: Vec<u8>, name: &str, parse: ParseRanker<'_>) -> Result<Self> {
-        let source = IpcSource::from_buffer(name.to_string(), bytes.into())?;
+        let bytes = Buffer::from(bytes);
+        let source = IpcSource::from_buffer(name.to_string(), bytes.clone())?;
         let (identity, weights) = head(&source, parse)?;
+        check_begin(&source, &bytes, &identity, weights.clone())?;
         let damaged = || Error::Data(format!("{name}: what was added up is damaged"));
         let (weights, keys) = (weights.ok_or_else(damaged)?, identity.populations());
         let mut batches = source.batches();
@@ -229,6 +235,18 @@ pub(crate) fn identity_like(source: &IpcSource, own: &Identity, own_name: &str) 
     let run = raw_head(source)?.run;
     own.check_kind(&run, own_name, source.name())?;
     own.parse_same_kind(run).ok_or_else(|| invalid_settings(source))
+}
+
+/// Ok if `bytes`, those of `source`, begin as is written for the run: no bit may be another, also where it says nothing.
+pub(crate) fn check_begin(
+    source: &IpcSource,
+    bytes: &[u8],
+    identity: &Identity,
+    parts: Option<Vec<Vec<f64>>>,
+) -> Result<()> {
+    let first = source.ends().next().unwrap_or(bytes.len());
+    let (_, begin) = Stream::from_parts(identity, parts)?;
+    if bytes[..first] == begin { Ok(()) } else { Err(foreign(source, "its head is damaged")) }
 }
 
 /// The identity, and the weights of parts where there are some.

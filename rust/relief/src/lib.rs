@@ -199,7 +199,7 @@ fn accumulate_within(
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
         let n_blocks = estimates::n_blocks(&identity.data, params);
-        let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;
+        let checkpoint = Checkpoint::open(identity, options.resume, options.memory, monitor)?;
         let missing = checkpoint.missing(requested.clone());
         if missing.is_empty() {
             return checkpoint.close();

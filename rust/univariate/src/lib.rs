@@ -62,7 +62,7 @@ pub fn accumulate(
         check(!scan.is_part(), "ranker: univariate scores are of all rows; rank them together")?;
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
-        let checkpoint = Checkpoint::open(identity, options.resume, monitor)?;
+        let checkpoint = Checkpoint::open(identity, options.resume, options.memory, monitor)?;
         if !checkpoint.missing(requested).is_empty() {
             let tables = Tables::read(&intake, &scan.profile, params, &Budget::new(options.memory))?;
             let vectors = params.scores.iter().map(|&score| Vector::dense(tables.scores(score)));

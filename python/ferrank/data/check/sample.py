@@ -122,22 +122,30 @@ def columns_of(table: pa.Table, kinds: dict[str, str]) -> list[Column]:
     ]
 
 
-def _shortened(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Return a column whose texts can be written out for each row, however long they are."""
-    if not (pa.types.is_string(chunk.type.value_type) or pa.types.is_large_string(chunk.type.value_type)):
-        return chunk
+def _shortened(texts: Any) -> Any:
+    """Return an array whose texts can be copied, or written out for each row, however long they are."""
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+        return texts
     from pyarrow import compute as pc
 
-    texts = pc.utf8_slice_codeunits(chunk.dictionary, 0, _LONGEST)
-    return pa.DictionaryArray.from_arrays(chunk.indices, texts, ordered=chunk.type.ordered)
+    return pc.utf8_slice_codeunits(texts, 0, _LONGEST)
+
+
+def _with_short_entries(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(
+        chunk.indices, _shortened(chunk.dictionary), ordered=chunk.type.ordered
+    )
 
 
 def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
     is_text = not pa.types.is_dictionary(values.type)
     if not is_text:
-        chunks = [_shortened(chunk) for chunk in values.chunks]
+        chunks = [_with_short_entries(chunk) for chunk in values.chunks]
         values = pa.chunked_array(chunks, values.type).cast(values.type.value_type)
     if is_nominal:
+        # pyarrow.compute takes longer to import than a small table to be ranked.
+        if values.nbytes > _LONGEST * len(values):
+            values = _shortened(values)
         codes, texts = _coded(values if values.type == pa.string() else values.cast(pa.string()))
         return Column(name, True, False, codes, texts, is_text)
     numbers = numbers_of(values)

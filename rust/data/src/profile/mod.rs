@@ -15,6 +15,7 @@ mod distinct;
 mod ipc;
 mod merge;
 mod range;
+mod room;
 mod sample;
 mod sampled;
 mod sparse;
@@ -31,6 +32,7 @@ use coding::Scratch;
 pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, between};
 use distinct::{Distinct, count_distinct};
 use range::Range;
+use room::TextRoom;
 use sample::RowSample;
 use sampled::SampledValues;
 
@@ -106,7 +108,7 @@ pub struct Place {
 pub fn profile(part: View<'_>, max_bins: usize, place: Place, threads: usize, monitor: &Monitor) -> Result<Profile> {
     let problem = part.problem()?;
     let intake = part.intake(&problem, monitor);
-    pool(threads)?.install(|| Profile::new_part(&intake, max_bins, place))
+    pool(threads)?.install(|| Profile::new_part(&intake, max_bins, place, None))
 }
 
 /// Everything one pass must know.
@@ -283,19 +285,31 @@ impl Profile {
     ///
     /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
     pub fn new(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
-        Profile::new_part(intake, max_bins, Place::default())
+        Profile::within(intake, max_bins, None)
+    }
+
+    /// The same with texts of categories and labels that `memory` bytes leave room for; `None`: half of what is free.
+    pub fn within(intake: &Intake<'_>, max_bins: usize, memory: Option<u64>) -> Result<Self> {
+        Profile::new_part(intake, max_bins, Place::default(), memory)
     }
 
     /// The same for a part of the data set.
-    fn new_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
+    fn new_part(intake: &Intake<'_>, max_bins: usize, place: Place, memory: Option<u64>) -> Result<Self> {
+        let room = TextRoom::new(memory);
         match SparseIntake::new(intake)? {
-            Some(sparse) => Profile::with_sparse(&sparse, max_bins, place),
-            None => Profile::by_batch(intake, max_bins, place, intake.problem.features.len()),
+            Some(sparse) => Profile::with_sparse(&sparse, max_bins, place, &room),
+            None => Profile::by_batch(intake, max_bins, place, intake.problem.features.len(), &room),
         }
     }
 
     /// The profile of the columns in the batches of `intake`, with the rows sampled of a table with `n_features` features.
-    fn by_batch(intake: &Intake<'_>, max_bins: usize, place: Place, n_features: usize) -> Result<Self> {
+    fn by_batch(
+        intake: &Intake<'_>,
+        max_bins: usize,
+        place: Place,
+        n_features: usize,
+        room: &TextRoom,
+    ) -> Result<Self> {
         let mut profile = Profile::empty(intake.problem, max_bins);
         profile.sample = RowSample::new(sampled_rows(n_features, max_bins));
         let Place { mut first_row, of_rows } = place;
@@ -309,7 +323,7 @@ impl Profile {
         let counts = intake.pass(Phase::Profiling, |batch| {
             let mut add = |part: &RecordBatch| {
                 first_row += part.num_rows() as u64;
-                profile.add(intake, part, first_row - part.num_rows() as u64)?;
+                profile.add(intake, part, first_row - part.num_rows() as u64, room)?;
                 // The first rows are all drawn, and the sample is not to outgrow its size by much.
                 Ok(2 * profile.sample.room().max(least))
             };
@@ -374,13 +388,13 @@ impl Profile {
         Ok((n_numeric(&rest.features) + n_numeric(&rest.targets)) * column + entries)
     }
 
-    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64) -> Result<()> {
+    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64, room: &TextRoom) -> Result<()> {
         let problem = intake.problem;
         let holds_all = self.sample.holds_all();
         let sampled = self.sample.draw(first_row, batch.num_rows());
         let add = |(column, attribute): (&mut ColumnProfile, &Attribute), sampled: &[u32]| {
             column
-                .add(batch.column(attribute.column), sampled, holds_all)
+                .add(batch.column(attribute.column), sampled, holds_all, room)
                 .map_err(|error| intake.in_column(attribute.column, error))
         };
         self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
@@ -458,11 +472,11 @@ fn sampled_rows(n_features: usize, max_bins: usize) -> usize {
 }
 
 impl ColumnProfile {
-    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool, room: &TextRoom) -> Result<()> {
         match self {
             ColumnProfile::Numeric(numeric) => numeric.add(array, sampled, holds_all),
-            ColumnProfile::Nominal(nominal) => nominal.add(array),
-            ColumnProfile::Labels(labels) => labels.add(array),
+            ColumnProfile::Nominal(nominal) => nominal.add(array, room),
+            ColumnProfile::Labels(labels) => labels.add(array, room),
         }
     }
 
@@ -613,7 +627,7 @@ fn known(value: f64) -> f64 {
 }
 
 impl NominalProfile {
-    fn add(&mut self, array: &ArrayRef) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, room: &TextRoom) -> Result<()> {
         let read = categories(array)?;
         let mut counts = vec![0u64; read.texts.len()];
         for &position in &read.index {
@@ -626,6 +640,7 @@ impl NominalProfile {
             match self.counts.get_mut(text.as_ref()) {
                 Some(total) => *total += count,
                 None => {
+                    room.take(text.len())?;
                     self.counts.insert(text.into_owned(), count);
                 }
             }
@@ -659,13 +674,21 @@ impl LabelProfile {
         }
     }
 
-    fn add(&mut self, array: &ArrayRef) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, room: &TextRoom) -> Result<()> {
+        room.check_listed(LabelSets::listed(array))?;
         let sets = LabelSets::from_array(array)?;
         self.missing += sets.rows().filter(Option::is_none).count() as u64;
         self.listed += sets.rows().flatten().map(|set| set.len() as u64).sum::<u64>();
         match &self.plan.hierarchy {
             Some(hierarchy) => sets.texts.iter().try_for_each(|label| hierarchy.number(label).map(drop))?,
-            None => self.found.extend(sets.texts),
+            None => {
+                for text in sets.texts {
+                    if !self.found.contains(text.as_ref()) {
+                        room.take(text.len())?;
+                        self.found.insert(text.into_owned());
+                    }
+                }
+            }
         }
         self.check()
     }

@@ -189,7 +189,7 @@ impl Stream {
         let intake =
             Intake { source: batch, problem: &problem, unlabelled: self.settings.ranker().unlabelled(), monitor };
         // It looks at every value, so that one that will not do is refused with its batch.
-        let counts = pool(options.threads)?.install(|| Profile::new(&intake, 0))?.counts;
+        let counts = pool(options.threads)?.install(|| Profile::within(&intake, 0, options.memory))?.counts;
         counts.labelled(batch.name(), intake.unlabelled)?;
         let mut next = Stream { n_unlabelled: self.n_unlabelled + counts.unlabelled, ..self.clone() };
         let schema = match &self.schema {
