@@ -3,9 +3,10 @@
 //! A shadow has the distribution of its feature, ties and missing values included, and says nothing about the targets.
 //! One permutation of the rows makes the shadows of all features, so that they depend on each other as the features do.
 //!
-//! If rows have groups, groups change places as a whole: a row takes its codes from a row of another group, so that
-//! a feature that is constant within groups has a shadow that is, too. Within a group the order is random. Where groups
-//! have different sizes, rows of the other group are used several times or not at all.
+//! If rows have groups, groups change places with groups of about the same size: where sizes are equal, a row takes its
+//! codes from a row of one other group, so that a feature that is constant within groups has a shadow that is, too. Within
+//! a group the order is random. Each row is taken once: a shadow with fewer categories than its feature would be too
+//! weak, and features of many categories look relevant beside it.
 //!
 //! Memory: the shadows of all rows, or those of a window of rows where they are written to scratch files; four bytes for
 //! each row.
@@ -23,6 +24,9 @@ use super::bands::{BAND, Bands};
 use super::entries::SparseCodes;
 use super::{Chunk, CodeStore, Keep, Slot, Stored};
 use crate::groups::Groups;
+
+/// Fewest groups among which groups change places.
+const FEWEST_ALIKE: usize = 8;
 
 impl CodeStore {
     /// For each row the row that its shadows have their codes from.
@@ -174,19 +178,37 @@ impl CodeStore {
     }
 }
 
-/// For each row a row of the group whose place its own takes.
+/// For each row a row of another group of about the same size, as far as there are some; each row once.
 fn draw_grouped(groups: &Groups, random: &mut Stream) -> Vec<u32> {
     let mut members = groups.members();
-    let mut others: Vec<usize> = (0..groups.len()).collect();
-    others.shuffle(random);
     (0..groups.len()).for_each(|group| members.of_mut(group).shuffle(random));
-    let mut taken = vec![0; groups.len()];
-    let source = |&group: &u32| {
-        let of_other = members.of(others[group as usize]);
-        taken[group as usize] += 1;
-        of_other[(taken[group as usize] - 1) % of_other.len()]
-    };
-    groups.of_row.iter().map(source).collect()
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.shuffle(random);
+    order.sort_by_key(|&group| groups.sizes[group]);
+    let mut sources = vec![0; groups.of_row.len()];
+    for alike in of_like_size(&mut order, &groups.sizes) {
+        alike.shuffle(random);
+        let takers: Vec<u32> = alike.iter().flat_map(|&group| members.of(group)).copied().collect();
+        let next = alike.first().map_or(0, |&group| members.of(group).len());
+        let givers = takers.iter().cycle().skip(next);
+        takers.iter().zip(givers).for_each(|(&taker, &giver)| sources[taker as usize] = giver);
+    }
+    sources
+}
+
+/// Groups, which ascend by size, in parts with all groups of a size and at least [`FEWEST_ALIKE`] groups.
+fn of_like_size<'a>(mut order: &'a mut [usize], sizes: &[u64]) -> Vec<&'a mut [usize]> {
+    let mut parts = Vec::new();
+    while !order.is_empty() {
+        let least = order.len().min(FEWEST_ALIKE);
+        let last = sizes[order[least - 1]];
+        let end = order.partition_point(|&group| sizes[group] <= last);
+        let end = if order.len() - end < FEWEST_ALIKE { order.len() } else { end };
+        let (part, rest) = order.split_at_mut(end);
+        parts.push(part);
+        order = rest;
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -212,5 +234,24 @@ mod tests {
             sorted.sort_unstable();
             assert!(sorted.into_iter().eq(0..9));
         }
+    }
+
+    #[test]
+    fn each_row_is_taken_once_by_a_group_of_about_the_same_size() {
+        let of_row: Vec<u64> = (0..2_000u64).map(|row| (row * row) % 97 * (row % 3 + 1)).collect();
+        let groups = Groups::new(&[Values::Held(of_row)], "test", Keep::Memory).unwrap();
+        let sources = draw_grouped(&groups, &mut stream(1, Purpose::Shadows, 0, 0));
+        let mut sorted = sources.clone();
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..2_000));
+        let group = |row: usize| groups.of_row[row] as usize;
+        let own = sources.iter().enumerate().filter(|&(row, &source)| group(row) == group(source as usize)).count();
+        assert!(own < 100, "{own}");
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        order.sort_by_key(|&group| groups.sizes[group]);
+        let parts = of_like_size(&mut order, &groups.sizes);
+        assert!(parts.len() > 3 && parts.iter().all(|part| part.len() >= FEWEST_ALIKE));
+        let range = |part: &&mut [usize]| [part[0], part[part.len() - 1]].map(|group| groups.sizes[group]);
+        assert!(parts.windows(2).all(|pair| range(&pair[0])[1] < range(&pair[1])[0]));
     }
 }
