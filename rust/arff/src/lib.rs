@@ -131,8 +131,8 @@ impl Header {
 /// ```
 /// let text = b"@relation r\n@attribute x numeric\n@data\n1\n2\n3\n";
 /// let header = ferrank_arff::Header::read(&text[..])?;
-/// let rows: Vec<usize> = header.batches(&text[..], 2).map(|batch| Ok(batch?.num_rows())).collect::<Result<_, _>>()?;
-/// assert_eq!(rows, [2, 1]);
+/// let batches: Vec<_> = header.batches(&text[..], 2).collect::<Result<_, _>>()?;
+/// assert_eq!(batches.iter().map(|batch| batch.num_rows()).collect::<Vec<_>>(), [2, 1]);
 /// # Ok::<(), ferrank_arff::ArffError>(())
 /// ```
 pub struct Batches<'a, R> {
