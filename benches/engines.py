@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from measure import fastest
@@ -27,6 +28,17 @@ PEERS = {
     "ExtraTreesRegressor": ExtraTreesRegressor,
     "ExtraTreesClassifier": ExtraTreesClassifier,
 }
+
+
+@cache
+def peers(name: str) -> dict[str, Callable[..., object]]:
+    """The model called ``name`` of scikit-learn, and that of scikit-learn-intelex if it is installed."""
+    try:
+        from sklearnex import ensemble
+    except ImportError:
+        print("scikit-learn-intelex is not installed, and left out", file=sys.stderr)
+        return {name: PEERS[name]}
+    return {name: PEERS[name], f"{name}, intelex": getattr(ensemble, name)}
 
 
 @dataclass(frozen=True)

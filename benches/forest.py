@@ -13,7 +13,18 @@ import measure
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from engines import PEERS, MeasureError, Size, auc, ferrank, fitting, per_tree, side_by_side, told_apart
+from engines import (
+    PEERS,
+    MeasureError,
+    Size,
+    auc,
+    ferrank,
+    fitting,
+    peers,
+    per_tree,
+    side_by_side,
+    told_apart,
+)
 from measure import RUNS, cost, fastest, peak_growth
 from recording import Record, add_option
 from workloads import regression
@@ -79,25 +90,58 @@ def trees(settings: Settings) -> Rows:
 
 
 def wide(settings: Settings) -> Rows:
-    """CPU seconds of whole calls on short and wide tables."""
+    """CPU seconds of whole calls on short and wide tables, beside each peer."""
     n_features = min(20_000, settings.rows[0] // 5)
-    for n_rows in (200, 2_000):
-        size = Size(n_rows, n_features, 1)
-        for n_trees, wanted in ((11, 1.2 if n_rows == 200 else 2), (100, 4)):
-            peer = PEERS["RandomForestRegressor"](n_trees, max_features=size.max_features, min_samples_leaf=2)
-            work = size.workload()
-            fits = (partial(peer.fit, work.X, work.y), partial(fitting(size), n_trees))
-            theirs, ours = (run.cpu for run in fastest(*fits))
+    shapes = [(n_rows, n_features, n_trees) for n_rows in (200, 2_000) for n_trees in (11, 100)]
+    for n_rows, n_columns, n_trees in [*shapes, (2_000, 5 * n_features // 2, 1)]:
+        size = Size(n_rows, n_columns, 1)
+        few = {200: 1.2, 2_000: 2}[n_rows]
+        work = size.workload()
+        made = {
+            "n_estimators": n_trees,
+            "max_features": size.max_features,
+            "min_samples_leaf": 2,
+            "n_jobs": 1,
+        }
+        models = {name: make(**made) for name, make in peers("RandomForestRegressor").items()}
+        fits = [partial(model.fit, work.X, work.y) for model in models.values()]
+        *theirs, ours = (run.cpu for run in fastest(*fits, partial(fitting(size), n_trees)))
+        for name, peer in zip(models, theirs, strict=True):
             yield (
                 f"whole, {n_trees} trees",
                 size,
-                "RandomForestRegressor",
-                f"{theirs:.3f} s",
+                name,
+                f"{peer:.3f} s",
                 f"{ours:.3f} s",
-                f"{theirs / ours:.2f}x",
+                f"{peer / ours:.2f}x",
                 "",
-                f">= {wanted}x",
+                f">= {few if n_trees < 100 else 4}x",
             )
+
+
+def classes(settings: Settings) -> Rows:
+    """CPU seconds for each tree with several classes, beside each peer."""
+    n_rows, n_features = settings.rows[0], 20
+    work = regression(n_rows, n_features, 1)
+    size = Size(n_rows, n_features, 1)
+    made = {"max_features": size.max_features, "min_samples_leaf": 2, "n_jobs": 1}
+    for n_classes in (2, 3, 5, 10):
+        y = np.digitize(work.y, np.quantile(work.y, np.arange(1, n_classes) / n_classes)).astype(str)
+        makers = peers("RandomForestClassifier") | {
+            "ferrank": partial(fr.ForestRanker, standard_errors=False)
+        }
+        fits = [
+            partial(make(n_estimators=n_trees, **made).fit, work.X, y)
+            for make in makers.values()
+            for n_trees in (1, settings.trees + 1)
+        ]
+        costs = [run.cpu for run in fastest(*fits)]
+        *theirs, ours = (
+            (many - few) / settings.trees for few, many in zip(costs[::2], costs[1::2], strict=True)
+        )
+        for name, peer in zip(makers, theirs, strict=False):
+            times = (f"{peer:.4f} s", f"{ours:.4f} s", f"{peer / ours:.1f}x")
+            yield (f"{n_classes} classes", size, name, *times, "", ">= 5x")
 
 
 SPARSE_PEERS = {"number": "RandomForestRegressor", "classes": "RandomForestClassifier"}
@@ -324,6 +368,7 @@ def quality(settings: Settings) -> Rows:
 CASES: dict[str, Callable[[Settings], Rows]] = {
     "trees": trees,
     "wide": wide,
+    "classes": classes,
     "sparse": sparse,
     "setup": setup,
     "labels": label_sets,

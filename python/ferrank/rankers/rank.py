@@ -229,13 +229,17 @@ def _rank_dataset(
     source, roles = opened(ranker, dataset)
     if not dataset._is_checked:
         dataset._is_checked = True
-        for finding in worst(source, roles):
-            warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=4)
+        _warn_of_worst(source, roles)
     profile = None
     if keeps and ranker.until is None and isinstance(ranker, EnginePlan):
         profile = dataset.profile(roles, ranker._settings(), partial(ranker._profile, source, roles))
     ranking = ranker._rank_source(source, roles, progress, resume, profile)
     return _with_clusters(replace(ranking, source=source.name), source, roles, association)
+
+
+def _warn_of_worst(source: Source, roles: dict[str, Any]) -> None:
+    for finding in worst(source, roles):
+        warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=5)
 
 
 def _with_clusters(
@@ -301,7 +305,12 @@ def _holds_values(data: Any, target: Any) -> bool:
             "of an array are called x0, x1 …, and target_last=1 is the last one"
         )
     if isinstance(target, Sequence):
-        return not all(isinstance(name, str) for name in target)
+        if not all(isinstance(name, str) for name in target):
+            return True
+        # A class for each row, and not the names of columns.
+        n_rows, n_columns = (*getattr(data, "shape", ()), -1, 0)[:2]
+        named = getattr(data, "columns", [f"x{number}" for number in range(n_columns)])
+        return len(target) == n_rows and not set(target) <= {str(name) for name in named}
     shape = getattr(target, "shape", None)
     are_names = shape is not None and len(shape) == 1 and all(isinstance(name, str) for name in target)
     return not are_names or len(target) == getattr(data, "shape", (-1,))[0]
@@ -330,6 +339,7 @@ def _rank_values(
         own._fit_collection(X, y, sample_weight, groups, scheduler, progress)
         return own.result_
     source, roles = own._examples(X, y, sample_weight, groups)
+    _warn_of_worst(source, roles)
     return _with_clusters(own._rank_source(source, roles, progress), source, roles, association)
 
 

@@ -258,7 +258,7 @@ class Ranking:
     def _known_relevance(self) -> Relevance:
         if self.relevance is None:
             by = self.settings.get("ranker")
-            made = {"forest": "shadows=True gives it some", "relief": "target_draws=200 gives it some"}
+            made = {"forest": "shadows=True gives it some", "relief": "target_draws=60 gives it some"}
             raise SettingError(
                 f"relevant: this ranking{f' by the ranker {by}' if by else ''} has no p-values; "
                 + (f"{made[by]}, and " if by in made else "")

@@ -110,7 +110,7 @@ impl Counts {
         }
         Err(Error::Data(format!(
             "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", let them take part \
-             with unlabelled=\"use\", or fill them in",
+             with unlabelled=\"use\" (in forests with supervision=0.5, for example), or fill them in",
             self.unlabelled, self.rows
         )))
     }

@@ -43,6 +43,7 @@ pub mod intake;
 pub mod integer_targets;
 pub mod labels;
 pub mod profile;
+mod rest;
 pub mod schema;
 pub mod source;
 mod sparse;

@@ -31,6 +31,8 @@ pub(crate) struct Criterion {
     pub(crate) n_groups: usize,
     /// True if rows have weights that differ.
     pub(crate) is_weighted: bool,
+    /// True if the indicators are the classes of a target that is known for all rows, of the same ω.
+    pub(crate) is_classes: bool,
 }
 
 impl Criterion {
@@ -42,6 +44,7 @@ impl Criterion {
             indicator_group: space.indicator_group.clone(),
             n_groups: space.n_groups(),
             is_weighted: space.is_weighted(),
+            is_classes: space.is_classes,
         }
     }
 

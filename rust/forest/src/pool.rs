@@ -15,7 +15,7 @@ use rand::RngExt;
 use crate::feature_order::FeatureOrder;
 use ferrank_runtime::random::Stream;
 
-/// Number of features that an ordered draw prepares before it visits one.
+/// Number of features that a draw prepares before it visits one.
 const AHEAD: usize = 6;
 
 /// Features in an order; the first `constant` of them are excluded.
@@ -122,6 +122,58 @@ impl FeaturePool {
                     break;
                 }
             }
+        }
+        for (i, j) in self.drawn.drain(..).rev() {
+            self.order.swap(i as usize, j as usize);
+        }
+        found.drain(..).for_each(|feature| self.mark_constant(feature));
+        self.found = found;
+        done
+    }
+
+    /// [`FeaturePool::try_draw`] with a `visit` that draws nothing itself, so that features are known before they are
+    /// visited. Calls `prepare` with a feature some time before `visit`.
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    pub(crate) fn try_draw_prepared<E>(
+        &mut self,
+        wanted: usize,
+        random: &mut Stream,
+        prepare: impl Fn(u32),
+        mut visit: impl FnMut(u32) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        if self.is_ordered {
+            return self.try_draw_ahead(wanted, random, prepare, |feature, _| visit(feature));
+        }
+        let shuffled = wanted < self.len();
+        let mut found = std::mem::take(&mut self.found);
+        let (mut seen, mut first, mut done) = (0, self.constant, Ok(()));
+        while done.is_ok() {
+            // As many as are missing: all of them would be drawn one by one as well.
+            let end = first.saturating_add(wanted - seen).min(self.order.len());
+            if first == end {
+                break;
+            }
+            for i in (first..end).filter(|_| shuffled) {
+                let j = random.random_range(i..self.order.len());
+                self.drawn.push((i as u32, j as u32));
+                self.order.swap(i, j);
+            }
+            let features = &self.order[first..end];
+            features.iter().take(AHEAD).for_each(|&feature| prepare(feature));
+            for (i, &feature) in features.iter().enumerate() {
+                features.get(i + AHEAD).into_iter().for_each(|&feature| prepare(feature));
+                match visit(feature) {
+                    Ok(true) => seen += 1,
+                    Ok(false) => found.push(feature),
+                    Err(error) => {
+                        done = Err(error);
+                        break;
+                    }
+                }
+            }
+            first = end;
         }
         for (i, j) in self.drawn.drain(..).rev() {
             self.order.swap(i as usize, j as usize);
@@ -244,6 +296,32 @@ mod tests {
             assert!(drawn(&mut pool, 9, 1).iter().all(|feature| !constants.contains(feature)));
             pool.rewind(root);
             assert_eq!(pool.len(), 8);
+        }
+    }
+
+    #[test]
+    fn features_that_are_known_before_are_those_drawn_one_by_one() {
+        for (is_ordered, wanted) in [false, true].into_iter().flat_map(|o| [0, 1, 7, 20, 49, 50, 90].map(|w| (o, w))) {
+            let random = || stream(0, Purpose::Node, 0, wanted as u64);
+            let pool = || FeaturePool::new((0..50).map(|feature| feature == 4), is_ordered);
+            let (mut one, mut seen, mut random_one) = (pool(), Vec::new(), random());
+            one.draw(wanted, &mut random_one, |feature, _| {
+                seen.push(feature);
+                feature % 3 != 0
+            });
+            let (mut other, mut ahead, mut random_other) = (pool(), Vec::new(), random());
+            let prepared = std::cell::RefCell::new(Vec::new());
+            let Ok(()) = other.try_draw_prepared(
+                wanted,
+                &mut random_other,
+                |feature| prepared.borrow_mut().push(feature),
+                |feature| {
+                    assert!(prepared.borrow().contains(&feature));
+                    ahead.push(feature);
+                    Ok::<_, Infallible>(feature % 3 != 0)
+                },
+            );
+            assert_eq!((seen, one.order, random_one), (ahead, other.order, random_other));
         }
     }
 

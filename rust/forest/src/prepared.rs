@@ -79,14 +79,24 @@ impl Prepared {
         }
         let problem = intake.problem;
         let book = Codebook::new(&scan.profile, problem, params.clusters(problem.task), intake.source.name())?;
+        let book = if scan.is_of_intake() { book.for_rows_of(&scan.profile) } else { book };
         // The scan holds a sample of the rows.
         drop(scan);
-        // Growth in external memory reads all codes of a row.
-        let compressed = book.clone().compressed();
         let holds =
             |book: &Codebook| resources.is_none_or(|r| external::holds_all(rows, book, params, r.budget.left()));
-        let outside = resources.filter(|_| !holds(&compressed)).cloned();
-        let book = if outside.is_none() { compressed } else { book };
+        // Growth in external memory reads all codes of a row.
+        let (book, held) = match book.is_sparse() {
+            true => {
+                let compressed = book.clone().compressed();
+                let held = holds(&compressed);
+                (if held { compressed } else { book }, held)
+            }
+            false => {
+                let held = holds(&book);
+                (book, held)
+            }
+        };
+        let outside = resources.filter(|_| !held).cloned();
         match &outside {
             None => info!("memory plan: the codes of {rows} rows are held in memory"),
             Some(Resources { scratch, .. }) => info!(

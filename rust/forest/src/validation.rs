@@ -76,7 +76,7 @@ impl ForestParams {
         }
         check(
             self.unlabelled != Unlabelled::Use || self.supervision.is_some(),
-            "unlabelled: rows without a target are used at a level of supervision; set supervision in 0 … 1",
+            "unlabelled: rows without a target are used at a level of supervision; set supervision in 0 … 1, such as 0.5",
         )
     }
 }

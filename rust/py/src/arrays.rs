@@ -137,6 +137,36 @@ impl ChunkSource for ArraySource {
         Some(self.n_rows as u64)
     }
 
+    fn chunks_of(&self, columns: &[usize]) -> Result<Chunks<'_>> {
+        // Parts of which no column is wanted are not read.
+        let (mut parts, mut wanted, mut first, mut before) = (Vec::new(), Vec::new(), 0, 0);
+        let mut columns = columns.iter().copied().peekable();
+        for part in &self.parts {
+            let end = first + part.width();
+            let of_part = std::iter::from_fn(|| columns.next_if(|&column| column < end));
+            let n_wanted = wanted.len();
+            wanted.extend(of_part.map(|column| column - first + before));
+            if wanted.len() > n_wanted {
+                parts.push((part, first..end));
+                before += part.width();
+            }
+            first = end;
+        }
+        let fields = parts.iter().flat_map(|(_, columns)| self.schema.fields()[columns.clone()].iter().cloned());
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let n_columns = schema.fields().len();
+        let chunks =
+            View { source: self, schema, parts: parts.into_iter().map(|(part, _)| part).collect() }.into_chunks();
+        if wanted.len() == n_columns {
+            return Ok(chunks);
+        }
+        Ok(Box::new(
+            chunks.map(move |chunk| {
+                chunk?.project(&wanted).map_err(|error| Error::Data(format!("{}: {error}", self.name)))
+            }),
+        ))
+    }
+
     fn sparse(&self) -> Result<Option<SparseColumns<'_>>> {
         // The widest of them; the others are read as all columns are.
         let sparse = self.parts.iter().enumerate().filter(|(_, part)| matches!(part, Part::Sparse(_)));

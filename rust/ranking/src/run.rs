@@ -74,6 +74,11 @@ impl ScanSummary<'_> {
     pub fn is_part(&self) -> bool {
         self.counts != self.profile.counts
     }
+
+    /// Returns true if the profile was made of the intake that was scanned, and not brought along.
+    pub fn is_of_intake(&self) -> bool {
+        matches!(self.profile, Cow::Owned(_))
+    }
 }
 
 impl<'a> RunOptions<'a> {

@@ -1,7 +1,11 @@
 //! How the values of a feature become small integers, and back.
 
+use std::sync::Arc;
+
 use pulp::{Arch, Simd, WithSimd};
 use rustc_hash::FxHashMap;
+
+use super::ranked::Ranked;
 
 /// Code of a missing value in one byte; codes of values lie below.
 pub const MISSING_U8: u8 = u8::MAX;
@@ -112,20 +116,20 @@ pub struct Cuts {
     /// n_codes − 1, ascending; empty if they are the middles between the values.
     cuts: Vec<f64>,
     /// n_codes; a representative value of each code: the value itself where codes are exact.
-    pub values: Vec<f64>,
+    pub values: Arc<Vec<f64>>,
 }
 
 impl Cuts {
     /// One code for each of `values`, which ascend.
     pub fn exact(values: &[f64]) -> Self {
-        Cuts { cuts: Vec::new(), values: values.to_vec() }
+        Cuts { cuts: Vec::new(), values: Arc::new(values.to_vec()) }
     }
 
     /// The codes between `cuts`, which ascend.
     pub fn from_cuts(cuts: Vec<f64>) -> Self {
         let ends = cuts.iter().chain(cuts.last()).copied();
         let values = if cuts.is_empty() { vec![0.0] } else { ends.collect() };
-        Cuts { cuts, values }
+        Cuts { cuts, values: Arc::new(values) }
     }
 
     /// The cut above `code`: a test `x ≤ cut` sends the codes up to this one to the left.
@@ -158,12 +162,31 @@ impl Cuts {
         scratch: &mut Scratch,
     ) -> Self {
         scratch.sort(sample);
-        let Scratch { distinct: sample, ends, .. } = &*scratch;
+        Cuts::with_rare_of(scratch, apart, rare, max_bins)
+    }
+
+    /// The cuts of a column whose rows were all ranked.
+    pub(super) fn of_ranked(ranked: &Ranked, max_bins: usize, scratch: &mut Scratch) -> Self {
+        if ranked.distinct.len() <= max_bins {
+            return Cuts { cuts: Vec::new(), values: ranked.distinct.clone() };
+        }
+        scratch.distinct.clear();
+        scratch.distinct.extend_from_slice(&ranked.distinct);
+        ranked.count(&mut scratch.ends);
+        Cuts::with_rare_of(scratch, &[], &[], max_bins)
+    }
+
+    /// [`with_rare`](Self::with_rare) of the numbers that `scratch` holds in order.
+    fn with_rare_of(scratch: &Scratch, apart: &[f64], rare: &[f64], max_bins: usize) -> Self {
+        let Scratch { distinct: sample, ends, .. } = scratch;
         let is_sampled =
             |value: f64| sample.binary_search_by(|other| other.partial_cmp(&value).expect("known")).is_ok();
         let mut apart: Vec<f64> = apart.iter().copied().filter(|&value| !is_sampled(value)).collect();
         if sample.is_empty() {
             apart.truncate(max_bins);
+        }
+        if sample.len() <= max_bins && apart.is_empty() && rare.is_empty() {
+            return Cuts::exact(sample);
         }
         if sample.len() + apart.len() <= max_bins {
             let mut values: Vec<f64> = sample.iter().copied().chain(apart).collect();
@@ -188,24 +211,25 @@ impl Cuts {
         });
         ascend(&mut apart);
         let n_bins = max_bins - (max_bins / 2 - left);
-        let mut bins = Cuts::default();
+        let (mut cuts, mut representatives) = (Vec::new(), Vec::new());
         let (mut first, mut begin) = (sample[0], 0);
         let share = |begin: usize, bins_left: usize| (ends[ends.len() - 1] - begin) as f64 / bins_left as f64;
         let mut wanted = share(0, n_bins);
         for (ends, values) in ends.windows(2).zip(sample.windows(2)) {
             let ([end, next_end], [value, next]) = ([ends[0], ends[1]], [values[0], values[1]]);
-            if n_bins - bins.values.len() == 1 {
+            if n_bins - representatives.len() == 1 {
                 break;
             }
             // Close where stopping misses the share by less than going on would.
             if (end - begin) as f64 + (next_end - end) as f64 / 2.0 >= wanted {
-                bins.cuts.push(between(value, next));
-                bins.values.push(f64::midpoint(first, value));
+                cuts.push(between(value, next));
+                representatives.push(f64::midpoint(first, value));
                 (first, begin) = (next, end);
-                wanted = share(begin, n_bins - bins.values.len());
+                wanted = share(begin, n_bins - representatives.len());
             }
         }
-        bins.values.push(f64::midpoint(first, sample[sample.len() - 1]));
+        representatives.push(f64::midpoint(first, sample[sample.len() - 1]));
+        let bins = Cuts { cuts, values: Arc::new(representatives) };
         match apart.is_empty() {
             true => bins,
             false => bins.with_apart(sample, &apart),
@@ -229,7 +253,7 @@ impl Cuts {
         let high = sample[sample.len() - 1].max(apart[apart.len() - 1]);
         let starts = std::iter::once(low).chain(self.cuts.iter().copied());
         let ends = self.cuts.iter().copied().chain([high]);
-        self.values = starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect();
+        self.values = Arc::new(starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect());
         self
     }
 
@@ -478,7 +502,7 @@ mod tests {
         assert_eq!(few.values.len(), 5);
         assert_eq!((few.values[0], few.values[4]), (-1.0, 9.0));
         let all = with_rare(&[0.0; 50], &[9.0, -1.0], &[-1.0, 0.0, 2.0, 3.0, 4.0, 9.0], 255);
-        assert_eq!(all.values, [-1.0, 0.0, 2.0, 3.0, 4.0, 9.0]);
+        assert_eq!(*all.values, [-1.0, 0.0, 2.0, 3.0, 4.0, 9.0]);
         // More values than codes: the extremes and 0 are apart from the sampled ones.
         let sample: Vec<f64> = (1..=100).map(f64::from).collect();
         for (max_bins, apart) in [(10, vec![500.0, -500.0, 0.0]), (11, vec![300.0, -2.0, 0.0]), (8, vec![-5.0, 50.5])] {
@@ -560,7 +584,7 @@ mod tests {
             values.extend([0.0, -0.0, 1e300, -1e300, f64::MAX, f64::MIN]);
             // The more values, the finer the grid.
             for times in [1, 30] {
-                let cuts = Cuts { values: vec![0.0; cuts.len() + 1], cuts: cuts.clone() };
+                let cuts = Cuts { values: Arc::new(vec![0.0; cuts.len() + 1]), cuts: cuts.clone() };
                 for (value, code) in values.repeat(times).iter().zip(codes(&cuts, &values.repeat(times))) {
                     assert_eq!(cuts.cuts.partition_point(|cut| cut < value), code as usize, "{value} among {cuts:?}");
                 }

@@ -171,7 +171,7 @@ impl NumericProfile {
         self.max = self.max.max(other.max);
         match &other.distinct {
             Some(others) => self.sample_distinct().merge(others),
-            None => self.distinct.iter_mut().for_each(|own| own.extend(&other.sample.with_one_zero())),
+            None => self.distinct.iter_mut().for_each(|own| own.extend(&other.sample.distinct())),
         }
         self.distinct.iter_mut().for_each(|own| own.prune(0));
         self.sample.as_mut().extend(&other.sample.all()[..]);

@@ -15,6 +15,7 @@ mod distinct;
 mod ipc;
 mod merge;
 mod range;
+mod ranked;
 mod room;
 mod sample;
 mod sampled;
@@ -32,6 +33,8 @@ use coding::Scratch;
 pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, between};
 use distinct::{Distinct, count_distinct};
 use range::Range;
+pub(crate) use ranked::Ranked;
+use ranked::{ABREAST, Ranker};
 use room::TextRoom;
 use sample::RowSample;
 use sampled::SampledValues;
@@ -290,7 +293,34 @@ impl Profile {
 
     /// The same with texts of categories and labels that `memory` bytes leave room for; `None`: half of what is free.
     pub fn within(intake: &Intake<'_>, max_bins: usize, memory: Option<u64>) -> Result<Self> {
-        Profile::new_part(intake, max_bins, Place::default(), memory)
+        let mut profile = Profile::new_part(intake, max_bins, Place::default(), memory)?;
+        profile.rank();
+        Ok(profile)
+    }
+
+    /// Makes ranks of the values if all rows were sampled, and codes are wanted.
+    fn rank(&mut self) {
+        if self.max_bins == 0 || !self.sample.holds_all() {
+            return;
+        }
+        self.features.par_chunks_mut(ABREAST).for_each_init(Ranker::default, |ranker, columns| {
+            let samples = columns.iter_mut().filter_map(|column| match column {
+                ColumnProfile::Numeric(numeric) => Some(&mut numeric.sample),
+                _ => None,
+            });
+            ranker.rank(&mut samples.collect::<Vec<_>>());
+        });
+    }
+
+    /// The values of each feature that were ranked.
+    pub(crate) fn ranked(&self) -> Vec<Option<Arc<Ranked>>> {
+        let ranked = |column: &ColumnProfile| match column {
+            ColumnProfile::Numeric(NumericProfile { sample: SampledValues::Ranked(ranked), .. }) => {
+                Some(ranked.clone())
+            }
+            _ => None,
+        };
+        self.features.iter().map(ranked).collect()
     }
 
     /// The same for a part of the data set.
@@ -559,17 +589,26 @@ impl NumericProfile {
 
     /// Begins the sample of distinct values, if it was not begun, with those of the sampled rows, which are all rows.
     fn sample_distinct(&mut self) -> &mut Distinct {
-        self.distinct.get_or_insert_with(|| Distinct::of(self.max_bins, &self.sample.with_one_zero()))
+        self.distinct.get_or_insert_with(|| Distinct::of(self.max_bins, &self.sample.distinct()))
     }
 
     /// The number of distinct values; `None` if there are more than codes. A number above `enough` may be any such
-    /// number where no value is 0.
+    /// number, and may be `None` where no value is 0.
     fn n_distinct(&self, enough: usize) -> Option<usize> {
-        match &self.distinct {
-            Some(distinct) => distinct.len(),
-            None if self.zeros > 0 => count_distinct(&self.sample.with_one_zero(), self.max_bins),
-            None => count_distinct(&self.sample.with_one_zero(), self.max_bins.min(enough)),
-        }
+        let sample = match (&self.distinct, &self.sample) {
+            (Some(distinct), _) => return distinct.len(),
+            (None, SampledValues::Ranked(ranked)) => {
+                return Some(ranked.distinct.len()).filter(|&n| n <= self.max_bins);
+            }
+            (None, sample) => sample,
+        };
+        // So few rows have no more values than codes.
+        let fit = sample.len() <= self.max_bins;
+        let most = match fit || self.zeros == 0 {
+            true => self.max_bins.min(enough.saturating_add(1)),
+            false => self.max_bins,
+        };
+        count_distinct(&sample.distinct(), most).or(fit.then_some(most + 1))
     }
 
     /// The distinct values in ascending order; `None` if there are more than codes.
@@ -577,12 +616,15 @@ impl NumericProfile {
         self.n_distinct(usize::MAX)?;
         match &self.distinct {
             Some(distinct) => Some(distinct.sorted()),
-            None => Some(Distinct::of(self.max_bins, &self.sample.with_one_zero()).sorted()),
+            None => Some(Distinct::of(self.max_bins, &self.sample.distinct()).sorted()),
         }
     }
 
     /// The cut points of at most `max_bins` codes.
     fn cuts(&self, max_bins: usize, scratch: &mut Scratch) -> Cuts {
+        if let (None, SampledValues::Ranked(ranked)) = (&self.distinct, &self.sample) {
+            return Cuts::of_ranked(ranked, max_bins, scratch);
+        }
         let mut buffer = Vec::new();
         let sample = self.sample.unordered(&mut buffer);
         let Some(distinct) = &self.distinct else {

@@ -1,8 +1,10 @@
 //! The values of a numeric column in the sampled rows.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::coding::Sample;
+use super::ranked::Ranked;
 
 /// Values with at most one in so many other than 0 are hashed by their entries.
 const FEW: usize = 8;
@@ -11,6 +13,8 @@ const FEW: usize = 8;
 #[derive(Debug, Clone)]
 pub(super) enum SampledValues {
     All(Vec<f64>),
+    /// If the sampled rows are all rows, and no others come.
+    Ranked(Arc<Ranked>),
     /// Number of rows; the positions of the values other than 0, ascending, and these values.
     Sparse(usize, Vec<(u32, f64)>),
 }
@@ -25,6 +29,7 @@ impl SampledValues {
     pub(super) fn len(&self) -> usize {
         match self {
             SampledValues::All(values) => values.len(),
+            SampledValues::Ranked(ranked) => ranked.len(),
             SampledValues::Sparse(len, _) => *len,
         }
     }
@@ -33,6 +38,7 @@ impl SampledValues {
     pub(super) fn all(&self) -> Cow<'_, [f64]> {
         match self {
             SampledValues::All(values) => Cow::Borrowed(values),
+            SampledValues::Ranked(ranked) => Cow::Owned(ranked.values()),
             SampledValues::Sparse(len, entries) => {
                 let mut values = vec![0.0; *len];
                 entries.iter().for_each(|&(position, value)| values[position as usize] = value);
@@ -41,10 +47,11 @@ impl SampledValues {
         }
     }
 
-    /// The values in any order, of many zeros only one.
-    pub(super) fn with_one_zero(&self) -> Cow<'_, [f64]> {
+    /// The values in any order, of many that are alike perhaps only one.
+    pub(super) fn distinct(&self) -> Cow<'_, [f64]> {
         match self {
             SampledValues::All(values) => Cow::Borrowed(values),
+            SampledValues::Ranked(ranked) => Cow::Borrowed(&ranked.distinct),
             SampledValues::Sparse(len, entries) => {
                 let zero = (entries.len() < *len).then_some(0.0);
                 Cow::Owned(entries.iter().map(|&(_, value)| value).chain(zero).collect())
@@ -56,6 +63,10 @@ impl SampledValues {
     pub(super) fn unordered<'a>(&'a self, buffer: &'a mut Vec<f64>) -> Sample<'a> {
         match self {
             SampledValues::All(values) => Sample::new(values),
+            SampledValues::Ranked(ranked) => {
+                *buffer = ranked.values();
+                Sample::new(buffer)
+            }
             SampledValues::Sparse(len, entries) => {
                 buffer.clear();
                 buffer.extend(entries.iter().map(|(_, value)| value));
@@ -66,18 +77,22 @@ impl SampledValues {
 
     /// The values, which are kept one by one from here on.
     pub(super) fn as_mut(&mut self) -> &mut Vec<f64> {
-        if let SampledValues::Sparse(..) = self {
+        if !matches!(self, SampledValues::All(_)) {
             *self = SampledValues::All(self.all().into_owned());
         }
         match self {
             SampledValues::All(values) => values,
-            SampledValues::Sparse(..) => unreachable!("it was replaced"),
+            _ => unreachable!("it was replaced"),
         }
     }
 
     /// Leaves the values at the positions `keep`, which ascend.
     pub(super) fn keep(&mut self, keep: &[u32]) {
+        if let SampledValues::Ranked(_) = self {
+            self.as_mut();
+        }
         match self {
+            SampledValues::Ranked(_) => unreachable!("it was replaced"),
             SampledValues::All(values) => {
                 (0..).zip(keep).for_each(|(to, &from)| values[to] = values[from as usize]);
                 values.truncate(keep.len());
@@ -99,24 +114,20 @@ impl SampledValues {
     /// they are depends on the values, and not on how these are kept. `places` has the place of each position.
     pub(super) fn words(&self, order: &[u32], places: &[u32]) -> Vec<u64> {
         let is_entry = |value: f64| value.to_bits() != 0;
-        let n_entries = match self {
-            SampledValues::All(values) => values.iter().filter(|&&value| is_entry(value)).count(),
-            SampledValues::Sparse(_, entries) => entries.len(),
+        let (entries, values) = match self {
+            SampledValues::Sparse(_, entries) => (&entries[..], Cow::default()),
+            _ => (&[][..], self.all()),
         };
+        let n_entries = entries.len() + values.iter().filter(|&&value| is_entry(value)).count();
         if FEW * n_entries > self.len() {
-            let values = self.all();
+            let values = if values.is_empty() { self.all() } else { values };
             return order.iter().map(|&position| values[position as usize].to_bits()).collect();
         }
-        let mut entries: Vec<[u64; 2]> = match self {
-            SampledValues::All(values) => {
-                let entries = places.iter().zip(values).filter(|(_, value)| is_entry(**value));
-                entries.map(|(&place, value)| [place.into(), value.to_bits()]).collect()
-            }
-            SampledValues::Sparse(_, entries) => {
-                entries.iter().map(|&(position, value)| [places[position as usize].into(), value.to_bits()]).collect()
-            }
-        };
-        entries.sort_unstable();
-        entries.into_flattened()
+        let of_all = (0..).zip(values.iter()).filter(|(_, value)| is_entry(**value));
+        let all = entries.iter().copied().chain(of_all.map(|(position, &value)| (position, value)));
+        let mut words: Vec<[u64; 2]> =
+            all.map(|(position, value)| [places[position as usize].into(), value.to_bits()]).collect();
+        words.sort_unstable();
+        words.into_flattened()
     }
 }

@@ -8,6 +8,7 @@
 use arrow_buffer::ScalarBuffer;
 
 use super::code::Code;
+use ferrank_runtime::pages::prefetch;
 
 /// Features whose codes of a row lie together.
 pub const BAND: usize = 8;
@@ -141,6 +142,12 @@ impl<'a, C: Code> Column<'a, C> {
     #[inline(always)]
     pub fn codes(self, rows: &'a [u32]) -> impl Iterator<Item = C> + Clone + 'a {
         rows.iter().map(move |&row| self.at(row as usize))
+    }
+
+    /// Asks the memory for the codes of `rows`, without waiting for them.
+    #[inline(always)]
+    pub fn prefetch(self, rows: &[u32]) {
+        rows.iter().for_each(|&row| prefetch(&self.cells[row as usize][..1]));
     }
 
     /// The code of a row.

@@ -1,9 +1,11 @@
 //! What all parts of a store share.
 
+use std::sync::Arc;
+
 use super::Chunk;
 use super::bands::{BAND, Bands};
 use super::targets::{Answers, TargetColumn, empty_targets};
-use crate::profile::{Coding, ColumnProfile, Profile, Scale};
+use crate::profile::{Coding, ColumnProfile, Profile, Ranked, Scale};
 use crate::schema::Problem;
 use ferrank_runtime::error::Result;
 
@@ -44,6 +46,8 @@ pub struct Codebook {
     pub(super) weighted: bool,
     /// True if rows have groups.
     pub(super) grouped: bool,
+    /// n_features; the ranks of the values in the rows to be coded, where they are known. May be empty.
+    ranked: Vec<Option<Arc<Ranked>>>,
 }
 
 /// A feature is sparse if at most one in so many of its values is not 0.
@@ -102,9 +106,27 @@ impl Codebook {
             listed,
             weighted,
             grouped,
+            ranked: Vec::new(),
         };
         book.place(&[]);
         Ok(book)
+    }
+
+    /// The same for a part that has the rows of `profile` and no others: what the profile knows of them is not read again.
+    pub fn for_rows_of(mut self, profile: &Profile) -> Self {
+        // The values of features that are kept are read from batches.
+        if self.n_kept() == self.n_targets {
+            self.ranked = profile.ranked();
+        }
+        self
+    }
+
+    /// The ranks of `feature` in the rows to be coded, if they are known and the feature has its codes in bands.
+    pub(super) fn ranked(&self, feature: usize) -> Option<&Ranked> {
+        match self.slots[feature] {
+            Slot::Sparse(_) => None,
+            _ => self.ranked.get(feature)?.as_deref(),
+        }
     }
 
     /// The codebook for a store that keeps of the features that are sparse only the entries. It is for growth in memory.
@@ -158,7 +180,7 @@ impl Codebook {
     pub(super) fn without_codes(&self) -> Self {
         let columns = self.columns.clone();
         let (codings, slots, zeros, sparse) = (Vec::new(), Vec::new(), Vec::new(), self.sparse.clone());
-        Codebook { codings, slots, zeros, sparse, narrow: 0, wide: 0, columns, ..*self }
+        Codebook { codings, slots, zeros, sparse, narrow: 0, wide: 0, columns, ranked: Vec::new(), ..*self }
     }
 
     /// The codebook of the same rows without their values, weights and groups.

@@ -15,16 +15,19 @@ use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, RecordBatchOption
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use rayon::prelude::*;
 
 use super::Chunk;
 use super::bands::{BAND, Bands};
 use super::code::Code;
-use super::codebook::Codebook;
+use super::codebook::{Codebook, Slot};
 use super::coder::Coder;
 use super::entries::{CodedEntries, Entries};
 use super::targets::{Answers, TargetColumn};
 use crate::intake::{CHUNK_ROWS, Counts, Intake};
 use crate::labels::LabelColumn;
+use crate::profile::Scale;
+use crate::rest::RestIntake;
 use crate::source::IpcSource;
 use crate::sparse::SparseIntake;
 use crate::values::{Keep, Values};
@@ -163,15 +166,15 @@ fn fill(
             fill_by_batch(&sparse.rest(), (book, &sparse.columns_beside()), entries, counts, height, each)?
         }
         None => {
-            let columns: Vec<_> = intake.problem.features.iter().map(|feature| Some(feature.column)).collect();
-            fill_by_batch(intake, (book, &columns), CodedEntries::empty(book), counts, height, each)?
+            let rest = RestIntake::new(intake, |feature| book.ranked(feature).is_none());
+            fill_by_batch(&rest.intake(), (book, &rest.columns), CodedEntries::empty(book), counts, height, each)?
         }
     };
     Ok(entries.into_entries())
 }
 
 /// Hands the rows of `intake` to `each`, in chunks of `height` rows. The features that have `columns` are in the batches of
-/// `intake`, the others in `entries`.
+/// `intake`, the others in `entries`, or their ranks in `book`.
 fn fill_by_batch(
     intake: &Intake<'_>,
     (book, columns): (&Codebook, &[Option<usize>]),
@@ -198,6 +201,8 @@ fn fill_by_batch(
             (done, offset) = (done + part.num_rows(), offset + part.num_rows());
             if offset == chunk.rows {
                 entries.fill_bands(&mut chunk, first_row);
+                book.fill_ranked(&mut chunk.narrow, first_row, |slot| matches!(slot, Slot::Narrow(_)));
+                book.fill_ranked(&mut chunk.wide, first_row, |slot| matches!(slot, Slot::Wide(_)));
                 left -= offset;
                 offset = 0;
                 let full = std::mem::replace(&mut chunk, book.chunk(height.min(left)));
@@ -210,6 +215,21 @@ fn fill_by_batch(
 }
 
 impl Codebook {
+    /// Writes the codes of features whose ranks are known into `bands`, those with a slot that is `wanted`. The first row of
+    /// the bands is `first_row`.
+    fn fill_ranked<C: Code>(&self, bands: &mut Bands<C>, first_row: usize, wanted: fn(&Slot) -> bool) {
+        let features = self.features_at(wanted);
+        let bands: Vec<_> = bands.iter_mut().zip(features.chunks(BAND)).collect();
+        bands.into_par_iter().for_each(|(cells, features)| {
+            for (lane, &feature) in features.iter().enumerate() {
+                if let (Some(ranked), Scale::Numeric(cuts)) = (self.ranked(feature), &self.codings[feature].scale) {
+                    let rows = first_row..first_row + cells.len();
+                    ranked.encode(cuts, rows, |row, code| cells[row][lane] = code);
+                }
+            }
+        });
+    }
+
     /// The columns of a part's file.
     fn schema(&self) -> SchemaRef {
         let (narrow, wide) = self.n_bands();

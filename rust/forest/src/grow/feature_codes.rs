@@ -41,6 +41,16 @@ impl<'a> FeatureCodes<'a> {
         features.collect()
     }
 
+    /// Asks the memory for the codes of `rows`, without waiting for them.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
+        match self.slot {
+            Slot::Narrow(slot) => u8::of(chunk).column(slot).prefetch(rows),
+            Slot::Wide(slot) => u16::of(chunk).column(slot).prefetch(rows),
+            Slot::Sparse(_) => {}
+        }
+    }
+
     /// Takes the codes of `rows` into `batch`. Returns true if they vary.
     #[inline(always)]
     pub(super) fn take(

@@ -117,9 +117,8 @@ impl Grower<'_> {
             return;
         }
         let few = self.kernels.few_sums().filter(|_| matches!(open, NodeTotals::Any));
-        if few.is_some() {
-            few_sums.open(&self.criterion, examples);
-        } else if let (NodeTotals::Any, false) = (open, node.has_values()) {
+        let few = few.filter(|&kind| few_sums.open(kind, &self.criterion, examples, node));
+        if let (NodeTotals::Any, None, false) = (open, few, node.has_values()) {
             gram.open(arch, &self.criterion, examples, node, batch.width());
         }
         let at_random = self.context.params.ensemble == Ensemble::ExtraTrees;
@@ -131,7 +130,7 @@ impl Grower<'_> {
             }
             (NodeTotals::Any, true) => batch.judge_random_products(arch, gram, node.examples(), constraint),
             (NodeTotals::Any, false) if let Some(kind) = few => {
-                batch.judge_sums(arch, kind, few_sums, node, constraint);
+                batch.judge_sums(arch, kind, few_sums, (&self.criterion, node), constraint);
             }
             (NodeTotals::Any, false) => batch.judge_products(arch, gram, node.examples(), constraint),
         }

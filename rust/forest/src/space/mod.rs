@@ -58,6 +58,8 @@ pub(crate) struct Space {
     pub(crate) indicator_group: Vec<u32>,
     /// The impurity of the training data: the sum of the shares of all variables that vary.
     pub(crate) impurity: f64,
+    /// True if the only components are the indicators of the classes of a target, which is known for all rows.
+    pub(crate) is_classes: bool,
     /// n_groups; a column of each group. All columns of a group are missing in the same rows.
     groups: Vec<Origin>,
     /// How row weights become weights of the block; `None` if all are 1.
@@ -95,6 +97,7 @@ impl Space {
             indicator_weight: Vec::new(),
             indicator_group: Vec::new(),
             impurity: components.iter().map(|part| part.impurity).sum(),
+            is_classes: matches!(&components[..], [part] if part.is_classes()),
             groups: Vec::new(),
             weighing: row_weights.weighing,
             dense: Vec::new(),

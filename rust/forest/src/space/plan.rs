@@ -120,3 +120,11 @@ impl Variable<'_> {
         Components { variable: self, is_whole: !self.column.has_missing(), dense, omegas, impurity }
     }
 }
+
+impl Components<'_> {
+    /// Returns true if each row has one of the indicators, and these have the same ω.
+    pub(super) fn is_classes(&self) -> bool {
+        let is_nominal = matches!(self.variable.column, TargetColumn::Nominal { .. });
+        is_nominal && self.is_whole && !self.omegas.is_empty() && self.omegas.iter().all(Option::is_some)
+    }
+}

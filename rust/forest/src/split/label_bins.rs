@@ -29,6 +29,8 @@ pub(super) struct LabelBins {
     totals: Vec<f64>,
     /// width; ω, 0 for labels that all examples have.
     omega: Vec<f64>,
+    /// n_codes x [`STEP`]; the counts of labels that are no more than this many, which are added up in registers.
+    few: Vec<f64>,
 }
 
 /// Returns true if counting `n` rows is faster than adding them up in order, as measured. `examples` is the number of
@@ -45,11 +47,19 @@ impl LabelBins {
     #[inline(always)]
     pub(super) fn best_cut<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint, missing } = search;
+        if criterion.indicator_weight.len() <= STEP {
+            return match STEP / S::F64_LANES {
+                1 => self.best_of_few::<S, C, 1>(simd, search),
+                2 => self.best_of_few::<S, C, 2>(simd, search),
+                4 => self.best_of_few::<S, C, 4>(simd, search),
+                _ => self.best_of_few::<S, C, STEP>(simd, search),
+            };
+        }
         let width = criterion.indicator_weight.len().next_multiple_of(2 * STEP);
         self.examples.resize(n_codes, 0);
         self.labels.resize(n_codes * width, 0);
         self.count(examples, codes, width);
-        let LabelBins { examples, labels, left, sums, totals, omega } = self;
+        let LabelBins { examples, labels, left, sums, totals, omega, .. } = self;
         sums.resize(width, 0.0);
         totals.clear();
         totals.extend_from_slice(criterion.indicators(&node.total));
@@ -90,6 +100,64 @@ impl LabelBins {
                 return if missing_left { better(right, best.cut(), n_known - 1) } else { best.cut() };
             }
             (missing_left, right) = (true, best.cut());
+        }
+    }
+
+    /// The best cut where labels are at most [`STEP`]. The sums of the left side stay in `VECTORS` registers.
+    #[inline(always)]
+    fn best_of_few<S: Simd, C: Code, const VECTORS: usize>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
+        let Search { criterion, examples, codes, n_codes, node, constraint, missing } = search;
+        self.examples.resize(n_codes, 0);
+        self.few.resize(n_codes * STEP, 0.0);
+        self.count_few(examples, codes);
+        let (mut totals, mut omega) = ([0.0; STEP], [0.0; STEP]);
+        for (label, &count) in criterion.indicators(&node.total).iter().enumerate() {
+            totals[label] = count;
+            omega[label] = if node.weighted[label] > 0.0 { criterion.indicator_weight[label] } else { 0.0 };
+        }
+        let (totals, omega) = (S::as_simd_f64s(&totals).0, S::as_simd_f64s(&omega).0);
+        let n_known = search.n_known();
+        let rows = S::as_simd_f64s(&self.few).0.as_chunks::<VECTORS>().0;
+        let (mut missing_left, mut right) = (false, None);
+        loop {
+            let mut best = Best::new(node.weight(), node.examples(), constraint);
+            let (mut left, mut count) = ([simd.splat_f64s(0.0); VECTORS], 0.0);
+            if missing_left {
+                (left, count) = (rows[n_known], f64::from(self.examples[n_known]));
+            }
+            for (code, (&examples, row)) in self.examples[..n_known].iter().zip(rows).enumerate() {
+                if examples == 0 {
+                    continue;
+                }
+                count += f64::from(examples);
+                let shares = simd.splat_f64s(count / node.weight());
+                let mut squares = simd.splat_f64s(0.0);
+                for v in 0..VECTORS {
+                    left[v] = simd.add_f64s(left[v], row[v]);
+                    let difference = simd.sub_f64s(left[v], simd.mul_f64s(totals[v], shares));
+                    squares = simd.add_f64s(squares, simd.mul_f64s(omega[v], simd.mul_f64s(difference, difference)));
+                }
+                best.offer(code, simd.reduce_sum_f64s(squares), count, count);
+            }
+            if missing.is_none() || missing_left {
+                self.examples.fill(0);
+                self.few.fill(0.0);
+                return if missing_left { better(right, best.cut(), n_known - 1) } else { best.cut() };
+            }
+            (missing_left, right) = (true, best.cut());
+        }
+    }
+
+    /// Counts examples and at most [`STEP`] labels code by code.
+    #[inline(never)]
+    fn count_few<C: Code>(&mut self, examples: Examples<'_>, codes: &[C]) {
+        let (examples_by_code, labels_by_code) = (&mut self.examples[..], self.few.as_chunks_mut::<STEP>().0);
+        for ((&row, &count), code) in examples.rows.iter().zip(examples.counts).zip(codes) {
+            let code = code.index();
+            examples_by_code[code] += count;
+            for &label in examples.block.indicators(row as usize) {
+                labels_by_code[code][label as usize % STEP] += f64::from(count);
+            }
         }
     }
 

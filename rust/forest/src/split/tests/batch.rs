@@ -212,14 +212,21 @@ fn tiny_gains_that_are_equal_tie_from_sums_but_not_from_inner_products() {
     assert!(tiny.iter().any(|cuts| cuts[1] == 1.0), "{tiny:?}");
 }
 
-/// Two or three dense components, or one or two of weighted rows, with codes of several features.
+/// Two or three dense components, one or two of weighted rows, or classes, with codes of several features.
 fn few() -> impl Strategy<Value = (Vec<Examples>, SplitConstraint)> {
-    let kinds = prop_oneof![Just((2usize, false)), Just((3, false)), Just((1, true)), Just((2, true))];
+    let kinds = prop_oneof![
+        Just((2usize, false, 0usize)),
+        Just((3, false, 0)),
+        Just((1, true, 0)),
+        Just((2, true, 0)),
+        (3..=12usize).prop_map(|n_classes| (0, false, n_classes)),
+    ];
     let sizes = prop_oneof![1..=16usize, 17..=64usize];
     let n_codes = prop_oneof![Just(2u16), Just(5), Just(1000)];
-    (kinds, sizes, n_codes).prop_flat_map(|((n_dense, is_weighted), n, n_codes)| {
+    (kinds, sizes, n_codes).prop_flat_map(|((n_dense, is_weighted, n_classes), n, n_codes)| {
         let weights = if is_weighted { 1..=3i64 } else { 1..=1 };
-        let example = (vec(0..n_codes, FEATURES), 1..=3u32, weights, vec(-50..=50i64, n_dense));
+        let values = vec(-50..=50i64, n_dense);
+        let example = (vec(0..n_codes, FEATURES), 1..=3u32, weights, values, 0..n_classes.max(1));
         let features = vec(example, n).prop_map(move |mut examples| {
             examples[0].2 = if is_weighted { 2 } else { 1 };
             let of_feature = |feature: usize| Examples {
@@ -228,8 +235,8 @@ fn few() -> impl Strategy<Value = (Vec<Examples>, SplitConstraint)> {
                 weights: examples.iter().map(|e| e.2).collect(),
                 dense: examples.iter().map(|e| e.3.iter().copied().map(Some).collect()).collect(),
                 n_whole: n_dense,
-                labels: vec![Vec::new(); n],
-                omega: Vec::new(),
+                labels: examples.iter().map(|e| (0..n_classes).map(|class| Some(class == e.4)).collect()).collect(),
+                omega: vec![0.5; n_classes],
                 group: Vec::new(),
             };
             (0..FEATURES).map(of_feature).collect()
@@ -259,8 +266,8 @@ fn search_few(arch: Arch, features: &[Examples], constraint: SplitConstraint) ->
     if batch.is_empty() {
         return Vec::new();
     }
-    sums.open(&criterion, examples);
-    batch.judge_sums(arch, kind, &sums, &node, constraint);
+    assert!(sums.open(kind, &criterion, examples, &node));
+    batch.judge_sums(arch, kind, &sums, (&criterion, &node), constraint);
     let most = batch.judged().map(|(.., gain)| gain).fold(0.0, f64::max);
     let tied = batch.judged().filter(|&(.., gain)| ties(gain, most));
     tied.map(|(candidate, ..)| batch.cut(candidate)).collect()

@@ -61,7 +61,17 @@ impl Examples {
             indicator_group: self.group.clone(),
             n_groups: if self.group.is_empty() { 0 } else { N_GROUPS },
             is_weighted: self.weights.iter().any(|&weight| weight != 1),
+            is_classes: self.is_classes(),
         }
+    }
+
+    /// Returns true if each example has one of the labels, and these have the same ω.
+    fn is_classes(&self) -> bool {
+        let is_one = |labels: &Vec<Option<bool>>| labels.iter().filter(|label| **label == Some(true)).count() == 1;
+        self.n_dense() == 0
+            && self.group.is_empty()
+            && self.labels.iter().all(is_one)
+            && self.omega.iter().all(|omega| *omega == self.omega[0])
     }
 
     /// The numbers of a row of the block.
