@@ -362,3 +362,18 @@ def test_noise_of_subjects_does_not_pass_for_an_effect() -> None:
         without += fr.rank(frame, "y", drop=["subject"], **settings).top(1) == ["x"]
     assert with_groups.tolist() == [10, 10]
     assert without < 5
+
+
+@pytest.mark.parametrize("n_categories", [60, 250])
+def test_nominal_noise_does_not_look_relevant_beside_groups_of_different_sizes(n_categories: int) -> None:
+    least = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        data = {f"x{i}": rng.normal(size=400) for i in range(4)}
+        data["noise"] = rng.integers(0, n_categories, 400).astype(str)
+        data |= {"y": rng.choice(["a", "b"], 400), "group": rng.integers(0, 80, 400)}
+        forest = fr.ForestRanker(n_estimators=200, shadows=True)
+        p_values = fr.rank(data, "y", groups="group", ranker=forest).relevance.p_value
+        least.append(p_values[4])
+    # Of noise, p-values are as often above 0.1 as chance says: all five below have a chance of 1e-5.
+    assert np.median(least) > 0.05, least

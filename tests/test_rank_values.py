@@ -86,3 +86,20 @@ def test_the_papers_settings_are_one_word_away() -> None:
         fr.rank(data, "y", preset="paper")  # type: ignore[arg-type]
     with pytest.raises(fr.SettingError, match="preset: 'papers' is for the rankers forest and relief"):
         fr.rank(data, "y", preset="papers", ranker=fr.ForestRanker())
+
+
+def test_a_list_of_classes_is_the_target_and_a_list_of_columns_names_it() -> None:
+    classes = ["no" if value < 0 else "yes" for value in Y]
+    expected = fr.rank(X, np.array(classes), n_estimators=10).importances()
+    for features in (X, FRAME, pl.DataFrame(FRAME)):
+        found = fr.rank(features, classes, n_estimators=10).importances()
+        np.testing.assert_array_equal(found, expected)
+    assert fr.rank(FRAME, ["c", "d"], n_estimators=10).targets == ["c", "d"]
+    named = fr.rank(FRAME.iloc[:2].assign(e=[1.0, 2.0]), ["c", "d"], ranker="relief")
+    assert named.targets == ["c", "d"]
+
+
+def test_spoiled_columns_are_told_with_the_targets_beside_them() -> None:
+    names = [f"customer {number}" for number in range(len(Y))]
+    with pytest.warns(fr.SpoiledDataWarning, match="identifier: column 'id'"):
+        fr.rank(FRAME.assign(id=names), Y, n_estimators=10)

@@ -309,7 +309,8 @@ def _holds_values(data: Any, target: Any) -> bool:
             return True
         # A class for each row, and not the names of columns.
         n_rows, n_columns = (*getattr(data, "shape", ()), -1, 0)[:2]
-        named = getattr(data, "columns", [f"x{number}" for number in range(n_columns)])
+        numbered = [f"x{number}" for number in range(n_columns)]
+        named = getattr(data, "column_names", getattr(data, "columns", numbered))
         return len(target) == n_rows and not set(target) <= {str(name) for name in named}
     shape = getattr(target, "shape", None)
     are_names = shape is not None and len(shape) == 1 and all(isinstance(name, str) for name in target)
