@@ -220,6 +220,8 @@ def test_controls_have_names(opened: Opened) -> None:
 def test_a_narrow_screen_scrolls_in_the_table_alone(browser: Any, saved: Path) -> None:
     opened = Opened(browser, saved, width=400)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+    heads = opened.page.eval_on_selector_all("#table thead th", "all => all.map(one => one.className)")
+    assert heads == ["feature", "verdict", "score"]
     opened.page.context.close()
 
 

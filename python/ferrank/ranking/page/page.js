@@ -111,7 +111,7 @@ const narrow = matchMedia("(max-width: 640px)").matches;
   let left = narrow ? 1 : 3;
   const first = new Set();
   columns.forEach((column, at) => {
-    if (column.kind !== "score") { if (!narrow) visible.add(at); return; }
+    if (column.kind !== "score") { if (!narrow || column.kind === "verdict") visible.add(at); return; }
     const isFirst = !first.has(column.ranking);
     first.add(column.ranking);
     if (left > 0 && (!data.several || isFirst)) { visible.add(at); left -= 1; }
