@@ -108,3 +108,15 @@ def test_the_errors_have_the_same_bits_for_any_threads_and_per_target():
         )
         assert np.isfinite(one.standard_error).all(), settings
         np.testing.assert_array_equal(one.standard_error, two.standard_error)
+
+
+def test_a_feature_that_few_trees_use_by_chance_has_an_error_of_its_size():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4_000))
+    y = (X[:, 5] + X[:, 9] > 0).astype(int)
+    forest = fr.ForestRanker("classification", scores=("genie3",), n_estimators=1_000, n_jobs=1).fit(X, y)
+    score = forest.result_.score()
+    used = np.delete(score.importance, [5, 9]) > 0
+    relative = np.delete(score.standard_error, [5, 9])[used] / np.delete(score.importance, [5, 9])[used]
+    # Irrelevant features are alike, so that their importances vary by as much as they are.
+    assert np.quantile(relative, 0.01) > 0.7

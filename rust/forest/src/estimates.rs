@@ -146,6 +146,10 @@ fn with_sampling(
     let sampling = |feature: usize| {
         let mean = groups.iter().map(|group| group.mean[feature]).sum::<f64>() / groups.len() as f64;
         let between = groups.iter().map(|group| (group.mean[feature] - mean).powi(2)).sum::<f64>() / freedom;
+        if mean == 0.0 && between == 0.0 {
+            // No companion uses the feature, so that chance decides whether a tree does.
+            return estimate.mean[feature].powi(2) + estimate.monte_carlo[feature];
+        }
         let within = groups.iter().map(|group| group.variance[feature]).sum::<f64>() / groups.len() as f64;
         factor * positive_part(between - within, (2.0 / freedom).sqrt() * between) + estimate.monte_carlo[feature]
     };
