@@ -126,7 +126,7 @@ def test_scrolling_shows_every_row_once(opened: Opened) -> None:
     assert list(seen) == list(range(len(seen)))
     assert len(set(seen.values())) == len(seen) > 50
     opened.page.evaluate("document.getElementById('table').scrollTop = 1e9")
-    opened.page.wait_for_function(f"document.querySelector('#rows tr[data-at=\"{N - 1}\"]') !== null")
+    opened.page.wait_for_selector(f'#rows tr[data-at="{N - 1}"]')
 
 
 def test_search_and_verdicts(opened: Opened, ranking: fr.Ranking) -> None:

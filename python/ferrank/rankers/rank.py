@@ -307,6 +307,8 @@ def _holds_values(data: Any, target: Any) -> bool:
     if isinstance(target, Sequence):
         if not all(isinstance(name, str) for name in target):
             return True
+        if is_lazy(data):
+            return False
         # A class for each row, and not the names of columns.
         n_rows, n_columns = (*getattr(data, "shape", ()), -1, 0)[:2]
         numbered = [f"x{number}" for number in range(n_columns)]
