@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["heading", "html", "html_table", "labels", "notes", "shorten", "table", "text"]
 
 _NAME_WIDTH = 40
+_LEAST_Q = 1e-10
+"""The least q-value that is shown as a number."""
 _DIGITS = 4
 _SCORES = 4
 """Number of scores in a table that also has verdicts."""
@@ -130,6 +132,11 @@ def heading(ranking: "Ranking") -> str:
     )
 
 
+def _shown_q(value: float) -> str:
+    """Return a q-value; so far out in its tail it is a matter of extrapolation."""
+    return f"{value:.2g}" if value >= _LEAST_Q else f"<{_LEAST_Q:.0e}"
+
+
 def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
     order = ranking.order()[:top]
     head, columns = ["rank", "feature"], []
@@ -138,7 +145,7 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
     if ranking.relevance is not None:
         head += ["verdict", "q"]
         columns.append(ranking.relevance.verdict[order].tolist())
-        columns.append([f"{value:.2g}" for value in ranking.relevance.q_value[order]])
+        columns.append([_shown_q(value) for value in ranking.relevance.q_value[order]])
     if ranking.clusters is not None:
         head.append("cluster")
         numbers = dict(zip(ranking.clusters.features, ranking.clusters.labels.tolist(), strict=True))

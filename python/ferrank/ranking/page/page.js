@@ -57,7 +57,7 @@ function extent({value, error}) {
 const shown = (value, {decimals}) =>
   Number.isFinite(value) ? (decimals === null ? value.toExponential(3) : value.toFixed(decimals)) : String(value);
 // Single precision ends there.
-const brief = (value) => value < 1.2e-38 ? "< 1e-37" : Number(value.toPrecision(2)).toString();
+const brief = (value) => value < 1e-10 ? "< 1e-10" : Number(value.toPrecision(2)).toString();
 const known = (array, row) => array && Number.isFinite(array[row]);
 const interval = ({best, worst}, row) => best[row] === worst[row] ? `${best[row]}` : `${best[row]}–${worst[row]}`;
 
