@@ -316,7 +316,13 @@ def _settings(group: Any) -> Callable[..., None]:
 def _add_forest(parser: argparse.ArgumentParser) -> None:
     setting = _settings(parser.add_argument_group("forest"))
     setting("--ensemble", choices=["random_forest", "bagging", "extra_trees"], help="default: random_forest")
-    setting("--trees", dest="n_estimators", type=int, metavar="N", help="number of trees; default: 100")
+    setting(
+        "--trees",
+        dest="n_estimators",
+        type=int,
+        metavar="N",
+        help="number of trees, of the joint ranker 600; default: 100",
+    )
     setting(
         "--max-features",
         type=max_features,
@@ -392,7 +398,8 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=positive,
         metavar="K",
-        help="neighbors of each row, in classification of each class; can be repeated; default: 10",
+        help="neighbors of each row, in classification of each class; can be repeated; of the joint ranker "
+        "50; default: 10",
     )
     setting(
         "--sigma",

@@ -54,7 +54,8 @@ def add_to(commands: Any) -> None:
         dest="keep_trees",
         default=argparse.SUPPRESS,
         metavar="FILE",
-        help="keep the trees of the forest in FILE, with which ferrank predict predicts",
+        help="keep the trees of a forest in FILE, with which ferrank predict predicts; the forest is "
+        "then the ranker, and gives no verdicts without --shadows",
     )
     group.add_argument("--plot", metavar="FILE", help="draw bars as .png, .svg or .pdf")
     group.add_argument(
