@@ -5,8 +5,6 @@ use std::sync::Arc;
 use pulp::{Arch, Simd, WithSimd};
 use rustc_hash::FxHashMap;
 
-use super::ranked::Ranked;
-
 /// Code of a missing value in one byte; codes of values lie below.
 pub const MISSING_U8: u8 = u8::MAX;
 /// Code of a missing value in two bytes.
@@ -165,19 +163,13 @@ impl Cuts {
         Cuts::with_rare_of(scratch, apart, rare, max_bins)
     }
 
-    /// The cuts of a column whose rows were all ranked.
-    pub(super) fn of_ranked(ranked: &Ranked, max_bins: usize, scratch: &mut Scratch) -> Self {
-        if ranked.distinct.len() <= max_bins {
-            return Cuts { cuts: Vec::new(), values: ranked.distinct.clone() };
-        }
-        scratch.distinct.clear();
-        scratch.distinct.extend_from_slice(&ranked.distinct);
-        ranked.count(&mut scratch.ends);
-        Cuts::with_rare_of(scratch, &[], &[], max_bins)
+    /// A code for each of these values, which ascend.
+    pub(super) fn each(values: Arc<Vec<f64>>) -> Self {
+        Cuts { cuts: Vec::new(), values }
     }
 
     /// [`with_rare`](Self::with_rare) of the numbers that `scratch` holds in order.
-    fn with_rare_of(scratch: &Scratch, apart: &[f64], rare: &[f64], max_bins: usize) -> Self {
+    pub(super) fn with_rare_of(scratch: &Scratch, apart: &[f64], rare: &[f64], max_bins: usize) -> Self {
         let Scratch { distinct: sample, ends, .. } = scratch;
         let is_sampled =
             |value: f64| sample.binary_search_by(|other| other.partial_cmp(&value).expect("known")).is_ok();
@@ -389,9 +381,9 @@ impl<'a> Sample<'a> {
 pub(super) struct Scratch {
     sorted: Vec<f64>,
     /// The numbers in ascending order, each once.
-    distinct: Vec<f64>,
+    pub(super) distinct: Vec<f64>,
     /// How many numbers are up to each of `distinct`.
-    ends: Vec<usize>,
+    pub(super) ends: Vec<usize>,
 }
 
 impl Scratch {

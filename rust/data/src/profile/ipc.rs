@@ -33,8 +33,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::distinct::Distinct;
+use super::ranked::SampledValues;
 use super::sample::RowSample;
-use super::sampled::SampledValues;
 use super::{ColumnProfile, LabelProfile, NominalProfile, NumericProfile, Profile};
 use crate::groups::GroupProfile;
 use crate::hierarchy::{Edge, Hierarchy};

@@ -18,7 +18,6 @@ mod range;
 mod ranked;
 mod room;
 mod sample;
-mod sampled;
 mod sparse;
 #[cfg(test)]
 mod tests;
@@ -34,10 +33,9 @@ pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, betwe
 use distinct::{Distinct, count_distinct};
 use range::Range;
 pub(crate) use ranked::Ranked;
-use ranked::{ABREAST, Ranker};
+use ranked::{ABREAST, Ranker, SampledValues};
 use room::TextRoom;
 use sample::RowSample;
-use sampled::SampledValues;
 
 use crate::column::{MISSING, categories, not_finite, numbers};
 use crate::groups::GroupProfile;
@@ -623,7 +621,7 @@ impl NumericProfile {
     /// The cut points of at most `max_bins` codes.
     fn cuts(&self, max_bins: usize, scratch: &mut Scratch) -> Cuts {
         if let (None, SampledValues::Ranked(ranked)) = (&self.distinct, &self.sample) {
-            return Cuts::of_ranked(ranked, max_bins, scratch);
+            return ranked.cuts(max_bins, scratch);
         }
         let mut buffer = Vec::new();
         let sample = self.sample.unordered(&mut buffer);

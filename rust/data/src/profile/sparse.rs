@@ -5,8 +5,8 @@
 use rayon::prelude::*;
 
 use super::distinct::Distinct;
+use super::ranked::SampledValues;
 use super::room::TextRoom;
-use super::sampled::SampledValues;
 use super::{ColumnProfile, NumericProfile, Place, Profile, known};
 use crate::schema::names;
 use crate::sparse::SparseIntake;
