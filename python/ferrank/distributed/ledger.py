@@ -31,17 +31,15 @@ class Ledger:
         It is made where it is not there.
     identity : object
         What makes the run, as JSON would have it; contributions of another run are refused.
-    n_tasks, n_workers : int
-        What the run is cut by; a later run is cut as the first was, whatever workers it has.
+    n_workers : int
+        Number of workers, by which the run is split into tasks; a later run is split as the first was.
     """
 
-    def __init__(
-        self, folder: str | os.PathLike[str], identity: Any, *, n_tasks: int, n_workers: int
-    ) -> None:
+    def __init__(self, folder: str | os.PathLike[str], identity: Any, *, n_workers: int) -> None:
         # Workers have a folder of their own that they are in.
         self._folder = os.fspath(folder) if is_remote(folder) else str(Path(folder).resolve())
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
-        run: dict[str, Any] = {"run": digest, "n_tasks": n_tasks, "n_workers": n_workers}
+        run: dict[str, Any] = {"run": digest, "n_workers": n_workers}
         try:
             store, path = _at(self._folder)
             store.create_dir(path, recursive=True)
@@ -53,7 +51,6 @@ class Ledger:
                 raise DataError(f"resume: {self._folder} has files of something else; use a new folder")
             else:
                 save(self._file(_RUN), json.dumps(run).encode())
-            self.n_tasks: int = int(run["n_tasks"])
             self.n_workers: int = int(run["n_workers"])
         except (OSError, ArrowException) as error:
             raise ResourceError(

@@ -162,7 +162,6 @@ class _Run:
         self._ledger = Ledger(
             folder,
             [str(schema), roles, settings, checksums],
-            n_tasks=self._n_tasks(),
             n_workers=self._scheduler.n_workers,
         )
 
@@ -461,9 +460,7 @@ class _Run:
         ]
 
     def _n_tasks(self) -> int:
-        if self._ledger is not None:
-            return self._ledger.n_tasks
-        return _TASKS_A_WORKER * max(self._scheduler.n_workers, 4)
+        return _TASKS_A_WORKER * max(self._n_workers(), 4)
 
     def _n_workers(self) -> int:
         return self._scheduler.n_workers if self._ledger is None else self._ledger.n_workers
