@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 
 use crate::intake::Intake;
-use crate::schema::{Attribute, Problem};
+use crate::schema::Problem;
 use crate::source::{ChunkSource, Chunks};
 use ferrank_runtime::error::Result;
 
@@ -22,7 +22,7 @@ pub(crate) struct RestIntake<'a> {
 impl<'a> RestIntake<'a> {
     /// The rows of `intake` with the features that `stays` says, by their number, and the other columns in their roles.
     pub(crate) fn new(intake: &'a Intake<'a>, stays: impl Fn(usize) -> bool) -> Self {
-        let Problem { task, features, targets, weight, groups, labels } = intake.problem;
+        let Problem { features, targets, weight, groups, .. } = intake.problem;
         let of_features = features.iter().enumerate().filter(|(number, _)| stays(*number)).map(|(_, feature)| feature);
         let others = of_features.chain(targets).chain(groups).map(|attribute| attribute.column).chain(*weight);
         let columns: Vec<usize> = others.collect::<BTreeSet<_>>().into_iter().collect();
@@ -33,15 +33,7 @@ impl<'a> RestIntake<'a> {
             None => Some(column),
             Some(columns) => columns.binary_search(&column).ok(),
         };
-        let moved = |attribute: &Attribute| Some(Attribute { column: place(attribute.column)?, ..attribute.clone() });
-        let problem = Problem {
-            task: *task,
-            features: features.iter().filter_map(moved).collect(),
-            targets: targets.iter().filter_map(moved).collect(),
-            weight: weight.and_then(place),
-            groups: groups.as_ref().and_then(moved),
-            labels: labels.clone(),
-        };
+        let problem = intake.problem.with_columns_at(place);
         let of_features = features.iter().map(|feature| place(feature.column)).collect();
         let schema = match &columns {
             None => schema,

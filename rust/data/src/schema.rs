@@ -332,6 +332,19 @@ impl Problem {
         })
     }
 
+    /// The problem with each column at another `place`, without those that have none.
+    pub(crate) fn with_columns_at(&self, place: impl Fn(usize) -> Option<usize>) -> Problem {
+        let moved = |attribute: &Attribute| Some(Attribute { column: place(attribute.column)?, ..attribute.clone() });
+        Problem {
+            task: self.task,
+            features: self.features.iter().filter_map(moved).collect(),
+            targets: self.targets.iter().filter_map(moved).collect(),
+            weight: self.weight.and_then(&place),
+            groups: self.groups.as_ref().and_then(moved),
+            labels: self.labels.clone(),
+        }
+    }
+
     /// The problem of target number `target` alone; the others are neither targets nor features.
     pub fn alone(&self, target: usize) -> Self {
         Problem { targets: self.targets.get(target).cloned().into_iter().collect(), ..self.clone() }

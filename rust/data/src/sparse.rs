@@ -54,15 +54,8 @@ impl<'a> SparseIntake<'a> {
         {
             return Ok(None);
         }
-        let beside = |attribute: &Attribute| Attribute { column: moved(attribute.column, &range), ..attribute.clone() };
-        let problem = Problem {
-            task: intake.problem.task,
-            features: features[..first].iter().chain(&features[end..]).map(beside).collect(),
-            targets: targets.iter().map(beside).collect(),
-            weight: weight.map(|column| moved(column, &range)),
-            groups: groups.as_ref().map(beside),
-            labels: intake.problem.labels.clone(),
-        };
+        let beside = |column: usize| (!range.contains(&column)).then(|| moved(column, &range));
+        let problem = intake.problem.with_columns_at(beside);
         Ok(Some(SparseIntake { intake, columns, features: first..end, problem }))
     }
 
