@@ -32,7 +32,7 @@ PEERS = {
 
 @cache
 def peers(name: str) -> dict[str, Callable[..., object]]:
-    """The model called ``name`` of scikit-learn, and that of scikit-learn-intelex if it is installed."""
+    """Return the class ``name`` of scikit-learn, and that of scikit-learn-intelex if it is installed."""
     try:
         from sklearnex import ensemble
     except ImportError:

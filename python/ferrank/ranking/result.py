@@ -299,8 +299,8 @@ class Ranking:
     def with_clusters(self, data: Any, threshold: float = 0.7) -> Self:
         """Return the ranking with clusters of its best features, as ``rank(..., clusters=...)`` finds them.
 
-        For rankings that were made without: those of estimators (``ranker.result_``), of dask collections,
-        and those loaded from files.
+        For rankings without clusters, such as those of estimators (``ranker.result_``), of dask
+        collections, and from files.
 
         Parameters
         ----------

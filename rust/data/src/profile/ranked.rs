@@ -1,7 +1,7 @@
 //! A short column as ranks: its distinct values in order, and the place of each row's value among them.
 //!
-//! Where the sample holds all rows, one sort of a column tells what is asked of it later: how many distinct values there
-//! are, the cut points, and the codes. Columns of f32 that have few rows are sorted eight at a time, by a network (Batcher
+//! Where the sample holds all rows, one sort of a column gives the number of distinct values, the cut points and the codes,
+//! which are needed later. Columns of f32 that have few rows are sorted eight at a time, by a network (Batcher
 //! 1968; Knuth 1998, §5.2.2, algorithm M) whose exchanges are minima and maxima of vectors.
 //!
 //! Gain in speed: 1.8x on a call of one tree (200 x 20,000, CPU time).
@@ -21,7 +21,7 @@ pub(super) const ABREAST: usize = 8;
 /// Rows up to which the network is faster than a radix sort of each column: their keys stay in the nearest cache.
 const MOST_IN_NETWORK: usize = 512;
 
-/// The key of a missing value, above those of numbers.
+/// The sort key of missing values, greater than that of any number.
 const MISSING_KEY: u32 = u32::MAX;
 
 /// The values of a column.
@@ -247,7 +247,7 @@ impl WithSimd for Network<'_> {
     }
 }
 
-/// Values with at most one in so many other than 0 are hashed by their entries.
+/// A column in which at most one of so many values is not 0 is hashed by its values other than 0.
 const FEW: usize = 8;
 
 /// Values of the sampled rows in the order of the sample, NaN where missing.

@@ -11,7 +11,7 @@ use ferrank_runtime::error::Result;
 const COPIES: usize = 5;
 /// Bytes that a text takes beside its letters, in each copy.
 const BESIDE: usize = 64;
-/// Bytes about which nobody is asked.
+/// Texts of up to so many bytes are taken without looking at the free memory.
 const FREE: usize = 8 << 20;
 
 /// Room for texts within a limit of memory.
