@@ -144,8 +144,10 @@ def test_dask_collections(table: dict[str, np.ndarray]) -> None:
     features = parts.drop(columns="y")
     fitted = fr.ReliefRanker(categorical_features=[False, True, False]).fit(features, parts["y"])
     assert importances(fitted.result_) == expected
+    dataset = fr.Dataset(parts, "y", categorical_features=[1])
+    assert importances(fr.rank(dataset, ranker="relief")) == expected
     with pytest.raises(fr.SettingError, match="columns are not known before"):
-        fr.rank(parts, "y", ranker="relief", categorical_features=[1])
+        fr.rank(parts, "y", ranker=fr.ReliefRanker(categorical_features=[1]))
 
 
 @pytest.mark.parametrize("name", ["forest", "relief"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,66 @@ def test_strings_for_all_rows_are_classes() -> None:
     assert fr.rank(FRAME, words, n_estimators=5).task == "classification"
 
 
-@pytest.mark.parametrize("name", ["target_last", "labels", "drop", "resume"])
-def test_what_names_columns_is_refused_beside_values(name: str) -> None:
-    value: Any = {"target_last": 1, "labels": "l.xml", "drop": ["a"], "resume": "r"}[name]
-    with pytest.raises(fr.SettingError, match=f"{name}: not where target holds the values"):
-        fr.rank(FRAME, Y, **{name: value})
+@pytest.mark.parametrize("given", [{"target_last": 1}, {"labels": "labels.xml"}])
+def test_one_target_is_enough(given: dict[str, Any]) -> None:
+    with pytest.raises(fr.SettingError, match="target: give one of target, target_last and labels"):
+        fr.rank(FRAME, Y, **given)
+
+
+def test_values_go_with_data_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    FRAME.to_csv(path, index=False)
+    for data in (path, str(path), [path, path]):
+        with pytest.raises(fr.SettingError, match="target: values go with data in memory"):
+            fr.rank(data, Y)
+    with pytest.raises(fr.SettingError, match="groups: values go with data in memory"):
+        fr.rank(path, "a", groups=Y)
+
+
+def test_columns_are_left_out_and_runs_resumed_with_targets_beside(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"ranker": "forest", "n_estimators": 10}
+    expected = fr.rank(FRAME.assign(y=Y), "y", drop=["a"], **settings)
+    found = fr.rank(FRAME, pd.Series(Y, name="y"), drop=["a"], resume=tmp_path / "run", **settings)
+    assert found.features == ["b", "c", "d"]
+    np.testing.assert_array_equal(found.importances(), expected.importances())
+    assert (tmp_path / "run").exists()
+
+
+def test_data_sets_and_checks_take_values() -> None:
+    expected = fr.rank(FRAME, Y, n_estimators=10)
+    for features in (FRAME, {name: FRAME[name] for name in FRAME}, FRAME.to_dict("records")):
+        data = fr.Dataset(features, Y)
+        assert data.targets == ["y"]
+        assert fr.rank(data, n_estimators=10).importances().tolist() == expected.importances().tolist()
+    assert fr.check(FRAME.assign(row=np.arange(len(Y))), Y)[0].columns == ["row"]
+    other = fr.Dataset(FRAME, Y).with_rows(FRAME[:50].assign(y=Y[:50]))
+    assert (other.targets, other.source().rows) == (["y"], 50)
+
+
+def test_weights_beside_a_target_that_is_named() -> None:
+    weights = np.arange(len(Y)) % 3 + 1.0
+    table = FRAME.assign(y=Y)
+    named = fr.rank(table.assign(w=weights), "y", sample_weight="w", n_estimators=10)
+    beside = fr.rank(table, "y", sample_weight=weights, n_estimators=10)
+    np.testing.assert_array_equal(named.importances(), beside.importances())
+
+
+def test_masks_of_categorical_features_are_over_the_given_columns() -> None:
+    settings: dict[str, Any] = {"ranker": "relief", "categorical_features": [True, False, False, False]}
+    codes = FRAME.assign(a=np.arange(len(Y)) % 4)
+    expected = fr.rank(codes, Y, ranker="relief", categorical_features=["a"])
+    np.testing.assert_array_equal(fr.rank(codes, Y, **settings).importances(), expected.importances())
+
+
+def test_collections_with_targets_beside() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    features = dd.from_pandas(FRAME, npartitions=3)
+    target = dd.from_pandas(pd.Series(Y, name="y"), npartitions=2)
+    expected = fr.rank(FRAME, Y, n_estimators=10)
+    found = fr.rank(features, target, n_estimators=10)
+    np.testing.assert_array_equal(found.importances(), expected.importances())
+    with pytest.raises(fr.ColumnTypeError, match="y: a .* beside a dask collection"):
+        fr.rank(features, Y)
 
 
 def test_the_ranker_that_was_given_is_left_as_it_is() -> None:

@@ -17,6 +17,7 @@ from .errors import ResourceError as ResourceError
 from .errors import ResumeWarning as ResumeWarning
 from .errors import SettingError as SettingError
 from .errors import SpoiledDataWarning as SpoiledDataWarning
+from .errors import UnavailableError as UnavailableError
 from .model_selection.clustering import clustering_value as clustering_value
 from .model_selection.supervision import SupervisionSearch as SupervisionSearch
 from .model_selection.tuning import Tuning as Tuning

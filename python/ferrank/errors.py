@@ -10,6 +10,7 @@ __all__ = [
     "ResumeWarning",
     "SettingError",
     "SpoiledDataWarning",
+    "UnavailableError",
 ]
 
 
@@ -48,6 +49,18 @@ class SettingError(FerrankError, ValueError):
     >>> ferrank.rank({"x": [1.0, 2.0], "y": [0.5, 1.5]}, "y", n_estimators=0)
     Traceback (most recent call last):
     ferrank.errors.SettingError: n_estimators: ...
+    """
+
+
+class UnavailableError(SettingError, AttributeError):
+    """An attribute of a result that other settings would have made, such as verdicts; ``hasattr`` is False.
+
+    Examples
+    --------
+    >>> import ferrank
+    >>> table = {"x": [1.0, 2.0, 3.0], "y": [0.5, 1.5, 1.0]}
+    >>> hasattr(ferrank.rank(table, "y", ranker="forest"), "verdict")
+    False
     """
 
 

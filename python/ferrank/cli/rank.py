@@ -80,7 +80,8 @@ def add_to(commands: Any) -> None:
     group.add_argument(
         "--representatives",
         action="store_true",
-        help="print the best feature of each cluster, best first, one a line, instead of the table",
+        help="print the best feature of each cluster, best first, one a line, instead of the table; with "
+        "--select, those that are relevant",
     )
     group.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.set_defaults(run=_run)
@@ -137,7 +138,7 @@ def _run(chosen: argparse.Namespace) -> None:
         print(json.dumps(ranking.to_dict(), allow_nan=False))
         return
     if chosen.representatives:
-        print(*map(visible, ranking.representatives()), sep="\n")
+        print(*map(visible, ranking.representatives(chosen.select)), sep="\n")
         return
     print(ranking.to_text(chosen.top))
     if chosen.select is not None:

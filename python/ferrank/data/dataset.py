@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from ferrank import _core
+from ferrank.data.beside import join_values, target_names, values_beside
 from ferrank.data.categories import CategoricalFeatures, categorical_names, is_from_dtype
 from ferrank.data.classes import integer_targets, roles_of
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.opening import Folder
 from ferrank.data.source import is_lazy, open_source
+from ferrank.data.values import holds_label_sets
 from ferrank.errors import ColumnTypeError, SettingError
 
 __all__ = ["Dataset"]
@@ -28,9 +30,10 @@ class Dataset:
     ----------
     data : path or paths, frame, table, reader, array, mapping of columns or dask collection
         As in :func:`ferrank.rank`.
-    target : str or sequence of str, optional
-        The targets. One of ``target``, ``target_last`` and ``labels`` is required, unless the file defines
-        its labels or the task is "unsupervised".
+    target : str, sequence of str or array, optional
+        The names of the targets, or their values, an array of shape (n_rows,) or (n_rows, n_targets) beside
+        data in memory or a dask collection. One of ``target``, ``target_last`` and ``labels`` is required,
+        unless the file defines its labels or the task is "unsupervised".
     target_last : int, optional
         Number of columns at the end that are the targets.
     labels : path, optional
@@ -40,17 +43,17 @@ class Dataset:
         default it follows from the targets.
     hierarchy : path, mapping, frame or table, optional
         Labels and their parents; see :class:`ferrank.ForestRanker`.
-    sample_weight : str, optional
-        Column of row weights.
-    groups : str, optional
-        Column of groups, such as the patient that a row belongs to, of any type and without missing values.
-        It is not a feature. Rows of a group stay together: see :func:`ferrank.rank`.
+    sample_weight : str or array, optional
+        Column of row weights, or the weights.
+    groups : str or array, optional
+        Column of groups, such as the patient that a row belongs to, or the groups, of any type and without
+        missing values. It is not a feature. Rows of a group stay together: see :func:`ferrank.rank`.
     drop : str or sequence of str, default=()
         Columns to leave out.
     categorical_features : sequence of str or int, mask or "from_dtype", optional
-        Features that are nominal whatever their type: names, positions among all columns, or a mask over all
-        columns. With "from_dtype", strings, categories and dictionaries alone are nominal. None leaves it to
-        the ranker. For a dask collection, give names.
+        Features that are nominal whatever their type: names, positions among all columns of ``data``, or a
+        mask over them. With "from_dtype", strings, categories and dictionaries alone are nominal. None leaves
+        it to the ranker. For a dask collection, give names.
 
     Examples
     --------
@@ -66,22 +69,25 @@ class Dataset:
     def __init__(
         self,
         data: Any,
-        target: str | Sequence[str] | None = None,
+        target: Any = None,
         *,
         target_last: int | None = None,
         labels: Labels = None,
         task: str | None = None,
         hierarchy: Any = None,
-        sample_weight: str | None = None,
-        groups: str | None = None,
+        sample_weight: Any = None,
+        groups: Any = None,
         drop: str | Sequence[str] = (),
         categorical_features: CategoricalFeatures | None = None,
     ) -> None:
         if sum(given is not None for given in (target, target_last, labels)) > 1:
             raise SettingError("target: give one of target, target_last and labels")
-        self.target = [target] if isinstance(target, str) else target and list(target)
-        self.target_last, self.labels, self.task = target_last, labels, task
-        self.hierarchy, self.sample_weight, self.groups = hierarchy, sample_weight, groups
+        self.target = target_names(data, target)
+        values = None if self.target is not None else target
+        self.beside = values_beside(data, target=values, sample_weight=sample_weight, groups=groups)
+        self.sample_weight = None if "sample_weight" in self.beside else sample_weight
+        self.groups = None if "groups" in self.beside else groups
+        self.target_last, self.labels, self.task, self.hierarchy = target_last, labels, task, hierarchy
         self.drop = [drop] if isinstance(drop, str) else list(drop)
         self.data = data
         self.categorical_features = categorical_features
@@ -92,8 +98,9 @@ class Dataset:
 
     def with_rows(self, data: Any) -> Self:
         """Return a data set of other rows whose columns have the same roles."""
+        self._name_values()
         other = object.__new__(type(self))
-        own = {"data": data, "_source": None, "_profiles": {}, "_is_checked": False}
+        own = {"data": data, "beside": {}, "_source": None, "_profiles": {}, "_is_checked": False}
         other.__dict__ = {**self.__dict__, **own}
         return other
 
@@ -101,6 +108,11 @@ class Dataset:
     def is_lazy(self) -> bool:
         """True for a dask collection."""
         return is_lazy(self.data)
+
+    @property
+    def is_weighted(self) -> bool:
+        """True if rows have weights."""
+        return self.sample_weight is not None or "sample_weight" in self.beside
 
     @property
     def columns(self) -> list[str]:
@@ -127,6 +139,7 @@ class Dataset:
         Without a task, the first call looks at integer targets: few distinct integers stand for classes, also
         in data sets with other rows (:meth:`with_rows`).
         """
+        self._name_values()
         roles = {
             "target": self.target,
             "target_last": self.target_last,
@@ -139,25 +152,33 @@ class Dataset:
             "groups": self.groups,
         }
         if self.categorical_features is None and not is_from_dtype(categorical_features):
-            names = None if self.is_lazy else [name for name, _ in self.source().resolve(roles)["features"]]
-            roles["categorical_features"] = categorical_names(categorical_features, names)
+            roles["categorical_features"] = categorical_names(
+                categorical_features, self._feature_names(roles)
+            )
         if roles["task"] is not None or self.is_lazy:
             return roles
         if self._classes is None:
             self._classes = roles_of([integer_targets(self.source(), roles)])
         return roles | self._classes
 
-    def source(self, temp_dir: Folder = None, *, has_label_sets: bool = False) -> _core.Source:
+    def source(
+        self, temp_dir: Folder = None, *, task: str | None = None, hierarchy: Any = None
+    ) -> _core.Source:
         """Return the rows as a source of the engine, opened at the first call.
 
         Dropped columns, groups and label sets are not converted to numbers. Data that can be read only once
-        is copied to a temporary file in ``temp_dir``.
+        is copied to a temporary file in ``temp_dir``. ``task`` and ``hierarchy`` are as in :meth:`roles`.
         """
         if self._source is None:
-            is_labels = has_label_sets or self.task == "hierarchical" or self.hierarchy is not None
-            groups = [] if self.groups is None else [self.groups]
-            as_text = [*self.drop, *groups, *((self.target or []) if is_labels else [])]
-            self._source = open_source(self.data, labels=self.labels, as_text=as_text, temp_dir=temp_dir)
+            is_labels = self.holds_label_sets(task, hierarchy)
+            if self.beside:
+                self._source, names = join_values(self.data, self.beside, is_labels=is_labels)
+                for name in self.beside:
+                    setattr(self, name, names[name])
+            else:
+                groups = [] if self.groups is None else [self.groups]
+                as_text = [*self.drop, *groups, *((self.target or []) if is_labels else [])]
+                self._source = open_source(self.data, labels=self.labels, as_text=as_text, temp_dir=temp_dir)
         return self._source
 
     def profile(self, roles: dict[str, Any], settings: dict[str, Any], make: Callable[[], bytes]) -> bytes:
@@ -176,10 +197,33 @@ class Dataset:
             )
         return self.source().__arrow_c_stream__(requested_schema)
 
+    def holds_label_sets(self, task: str | None, hierarchy: Any) -> bool:
+        """Return True if the target holds a list of labels for each row; parameters as in :meth:`roles`."""
+        return holds_label_sets(self.task or task, hierarchy if self.hierarchy is None else self.hierarchy)
+
+    def _name_values(self) -> None:
+        """Make columns, which have names, of the values that lie beside the rows in memory."""
+        if self.beside and not self.is_lazy:
+            self.source()
+
+    def _feature_names(self, roles: dict[str, Any]) -> list[str] | None:
+        """Return the names of the features, if they are known without a look at the rows."""
+        if not self.is_lazy:
+            return [name for name, _ in self.source().resolve(roles)["features"]]
+        return self._given_columns() if "target" in self.beside else None
+
     def _categorical_names(self) -> list[str]:
         if is_from_dtype(self.categorical_features):
             return []
-        return categorical_names(self.categorical_features, None if self.is_lazy else self.columns)
+        return categorical_names(self.categorical_features, self._given_columns())
+
+    def _given_columns(self) -> list[str] | None:
+        """Return the names of the columns of ``data``, without those made of values beside it, if known."""
+        if self.is_lazy:
+            return [str(name) for name in self.data.columns] if hasattr(self.data, "columns") else None
+        beside = [getattr(self, name) for name in self.beside]
+        names = {name for given in beside for name in (given if isinstance(given, list) else [given])}
+        return [name for name in self.columns if name not in names]
 
     def _problem(self) -> dict[str, Any]:
         problem: dict[str, Any] = self.source().resolve(self.roles())

@@ -56,7 +56,7 @@ def as_table(data: Any) -> Any:
         if type(data).__module__.partition(".")[0] == "pandas":
             if not hasattr(data, "columns"):
                 raise ColumnTypeError("data: is a Series, one column; give a frame, with the target in it")
-            return pa.Table.from_pandas(data, preserve_index=False)
+            return pa.Table.from_pandas(_without_intervals(data), preserve_index=False)
         if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
             return pa.Table.from_pylist(data)
         if isinstance(data, Mapping):
@@ -81,6 +81,24 @@ def as_table(data: Any) -> Any:
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def _without_intervals(frame: Any) -> Any:
+    """Return a pandas frame in which intervals, such as those of ``pandas.cut``, are named categories.
+
+    Arrow has no type for them.
+    """
+    kinds = [getattr(getattr(dtype, "categories", None), "dtype", dtype) for dtype in frame.dtypes]
+    of_intervals = [
+        name for name, kind in zip(frame.columns, kinds, strict=True) if str(kind).startswith("interval")
+    ]
+    if not of_intervals or not frame.columns.is_unique:
+        return frame
+    frame = frame.copy(deep=False)
+    for name in of_intervals:
+        column = frame[name].astype("category")
+        frame[name] = column.cat.rename_categories(column.cat.categories.astype(str))
+    return frame
 
 
 def as_matrix(data: Any) -> tuple[list[str], np.ndarray[Any, Any]] | None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils import check_consistent_length, get_tags
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from ferrank._core import Source
@@ -16,7 +17,19 @@ from ferrank.data.tables import as_matrix, as_table, checked
 from ferrank.data.values import Column, group_column, is_arrow, plain, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
-__all__ = ["features_alone", "join"]
+__all__ = ["Rows", "features_alone", "join"]
+
+
+class Rows(BaseEstimator):
+    """An estimator to validate rows for, where there is no other."""
+
+    def __init__(self, *, has_target: bool) -> None:
+        self.has_target = has_target
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.has_target
+        return tags
 
 
 def join(
@@ -73,7 +86,7 @@ def _join(
     if groups is not None:
         column, n_rows = group_column(groups), _num_samples(X)
         if len(column) != n_rows:
-            raise DataError(f"groups: {len(column)} values for the {n_rows} rows of X; give one for each row")
+            raise DataError(f"groups: {len(column)} values for {n_rows} rows; give one for each row")
         taken = [*names, *(name for name, _ in targets + weights)]
         group = unlike(taken, [("groups", column)])
     source = _source(*features, targets + weights + group)

@@ -12,6 +12,7 @@ __all__ = [
     "Column",
     "group_column",
     "group_numbers",
+    "holds_label_sets",
     "is_arrow",
     "label_sets",
     "plain",
@@ -74,6 +75,11 @@ def target_columns(y: Any) -> list[Column]:
     if array.ndim != 2 or array.shape[1] == 0:
         raise DataError(f"y: an array of shape {array.shape}; use (n_rows,) or (n_rows, n_targets)")
     return [(f"y{number}", _target(column)) for number, column in enumerate(array.T)]
+
+
+def holds_label_sets(task: str | None, hierarchy: Any) -> bool:
+    """Return True if the target holds a list of labels for each row, by the task and the hierarchy given."""
+    return task == "hierarchical" or (task is None and hierarchy is not None)
 
 
 def label_sets(y: Any) -> Any:

@@ -84,6 +84,7 @@ class Partitions:
         weight = found.pop() if sample_weight is not None else None
         make = partial(tables.join, as_labels, list(parts))
         roles = {"target": found or None, "weight": weight, "groups": group}
+        roles = {name: role for name, role in roles.items() if role is not None}
         return cls(make, list(zip(features, *beside, strict=True)), roles)
 
 

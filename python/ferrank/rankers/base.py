@@ -17,7 +17,7 @@ from ferrank.data.categories import categorical_names
 from ferrank.data.classes import with_classes
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import is_lazy
-from ferrank.data.values import label_sets
+from ferrank.data.values import holds_label_sets, label_sets
 from ferrank.errors import DataError, SettingError
 from ferrank.progress import Progress
 from ferrank.rankers.plan import Plan, refuse_client
@@ -73,7 +73,7 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
     ) -> tuple[Source, dict[str, Any]]:
         """Return the rows as a source and the roles of its columns, given those of earlier batches."""
         own = self._own_roles()
-        if _label_sets(own):
+        if holds_label_sets(own["task"], own["hierarchy"]):
             y = label_sets(y)
         source, roles = validation.join(self, X, y, sample_weight, groups, like)
         self._count_selected()
@@ -112,11 +112,12 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
             y = None
         elif y is None:
             raise DataError("y: None was given; give the targets, or say task='unsupervised'")
-        roles = self._own_roles()
+        roles = {"target": None, "weight": None, "groups": None} | self._own_roles()
         is_frame = hasattr(X, "columns") and not isinstance(X, Delayed)
         names = [str(name) for name in X.columns] if is_frame else None
         roles["categorical_features"] = categorical_names(self.categorical_features, names)
-        partitions = Partitions.joined(X, y, sample_weight, groups, scheduler, as_labels=_label_sets(roles))
+        as_labels = holds_label_sets(roles["task"], roles["hierarchy"])
+        partitions = Partitions.joined(X, y, sample_weight, groups, scheduler, as_labels=as_labels)
         self._keep(self._rank_partitions(partitions, roles, scheduler, progress))
         self.n_features_in_ = len(self.result_.features)
         if is_frame:
@@ -152,8 +153,3 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         tags.target_tags.required = self.task != "unsupervised"
         tags.target_tags.multi_output = True
         return tags
-
-
-def _label_sets(roles: dict[str, Any]) -> bool:
-    """Return True if the ranker's parameters imply that the target holds a list of labels for each row."""
-    return roles["task"] == "hierarchical" or (roles["task"] is None and roles["hierarchy"] is not None)

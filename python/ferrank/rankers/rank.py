@@ -2,10 +2,9 @@
 
 import os
 import warnings
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -16,10 +15,8 @@ from ferrank._core import Source
 from ferrank.data.categories import CategoricalFeatures
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
-from ferrank.data.source import is_lazy
 from ferrank.data.tables import as_table
-from ferrank.data.values import group_column, unlike
-from ferrank.errors import DataError, SettingError, SpoiledDataWarning
+from ferrank.errors import SettingError, SpoiledDataWarning
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
 from ferrank.rankers.registry import chosen_plan, dataset_of, given_twice, opened, with_preset
@@ -28,7 +25,6 @@ from ferrank.ranking.clusters import check_association, clusters_of
 from ferrank.run import finish
 
 if TYPE_CHECKING:
-    from ferrank.rankers.base import Ranker
     from ferrank.rankers.forest import ForestRanker
 
 __all__ = ["grow_tree", "rank"]
@@ -166,43 +162,26 @@ def rank(
     if preset is not None:
         named, settings = with_preset(preset, ranker, settings)
         ranker = cast(Literal["forest", "relief"], named)
-    target = _as_names(data, target)
-    data = _named(data, feature_names)
     association = check_association(clusters)
+    dataset = dataset_of(
+        _named(data, feature_names),
+        target=target,
+        target_last=target_last,
+        labels=labels,
+        task=task,
+        hierarchy=hierarchy,
+        drop=drop,
+        sample_weight=sample_weight,
+        groups=groups,
+        categorical_features=categorical_features,
+    )
+    chosen = chosen_plan(ranker, settings, weighted=dataset.is_weighted, task=dataset.task)
 
     def ranked(scheduler: Any = None) -> Ranking:
         with shown(progress) as line:
-            if not _holds_values(data, target):
-                rows, weight = _with_column(data, "sample_weight", sample_weight)
-                rows, group = _with_column(rows, "groups", groups)
-                dataset = dataset_of(
-                    rows,
-                    target=target if target is None or isinstance(target, str) else list(target),
-                    target_last=target_last,
-                    labels=labels,
-                    task=task,
-                    hierarchy=hierarchy,
-                    drop=drop,
-                    sample_weight=weight,
-                    groups=group,
-                    categorical_features=categorical_features,
-                )
-                weighted = dataset.sample_weight is not None
-                chosen = chosen_plan(ranker, settings, weighted=weighted, task=dataset.task)
-                return _rank_dataset(
-                    chosen, dataset, scheduler, line, resume, association, keeps=dataset is data
-                )
-            columns = {"target_last": target_last, "labels": labels, "drop": drop or None, "resume": resume}
-            for name, value in columns.items():
-                if value is not None:
-                    raise SettingError(f"{name}: not where target holds the values themselves; leave it out")
-            chosen = chosen_plan(ranker, settings, weighted=sample_weight is not None, task=task)
-            given = {"task": task, "hierarchy": hierarchy, "categorical_features": categorical_features}
-            return _rank_values(
-                chosen, data, target, given, sample_weight, groups, scheduler, line, association
-            )
+            return _rank_dataset(chosen, dataset, scheduler, line, resume, association, keeps=dataset is data)
 
-    if not (data.is_lazy if isinstance(data, Dataset) else is_lazy(data)):
+    if not dataset.is_lazy:
         refuse_client(client, "data")
         return ranked()
     from ferrank.distributed import on_scheduler
@@ -225,7 +204,8 @@ def _rank_dataset(
     if dataset.is_lazy:
         _check_in_memory(association)
         roles = dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
-        return ranker._rank_partitions(_partitions(dataset), roles, scheduler, progress, resume)
+        partitions = _partitions(dataset, ranker, scheduler)
+        return ranker._rank_partitions(partitions, roles, scheduler, progress, resume)
     source, roles = opened(ranker, dataset)
     if not dataset._is_checked:
         dataset._is_checked = True
@@ -259,14 +239,6 @@ def _check_in_memory(association: float | None) -> None:
         )
 
 
-def _as_names(data: Any, target: Any) -> Any:
-    """Return the names of targets as strings; in pandas, numbers can be names."""
-    if isinstance(target, Set):
-        return sorted(target)
-    is_number = isinstance(target, Number) and hasattr(data, "columns")
-    return str(target) if is_number and target in list(data.columns) else target
-
-
 def _named(data: Any, feature_names: Sequence[str] | None) -> Any:
     """Return the columns of an array under these names."""
     if feature_names is None:
@@ -281,77 +253,21 @@ def _named(data: Any, feature_names: Sequence[str] | None) -> Any:
     return pa.table(as_table(dict(zip(names, columns, strict=True))))
 
 
-def _with_column(data: Any, name: str, values: Any) -> tuple[Any, Any]:
-    """Return ``data`` with ``values`` as a column, and its name; a name is returned as it is."""
-    if values is None or isinstance(values, str):
-        return data, values
-    if isinstance(data, Dataset | str | os.PathLike | list | tuple) or is_lazy(data):
-        raise SettingError(f"{name}: values go with data in memory; give the name of a column")
-    table = pa.table(as_table(data))
-    column = group_column(values, name)
-    if len(column) != table.num_rows:
-        raise DataError(f"{name}: {len(column)} values for {table.num_rows} rows; give one for each row")
-    [(free, column)] = unlike(table.column_names, [(name, column)])
-    return table.append_column(free, column), free
-
-
-def _holds_values(data: Any, target: Any) -> bool:
-    """Return True if ``target`` is the values of the targets, not the names of their columns."""
-    if target is None or isinstance(target, str):
-        return False
-    if np.ndim(target) == 0 and not hasattr(target, "__len__"):
-        raise SettingError(
-            f"target: {target!r} is neither the name of a column nor the values of the target; the columns "
-            "of an array are called x0, x1 …, and target_last=1 is the last one"
-        )
-    if isinstance(target, Sequence):
-        if not all(isinstance(name, str) for name in target):
-            return True
-        if is_lazy(data):
-            return False
-        # A class for each row, and not the names of columns.
-        n_rows, n_columns = (*getattr(data, "shape", ()), -1, 0)[:2]
-        numbered = [f"x{number}" for number in range(n_columns)]
-        named = getattr(data, "column_names", getattr(data, "columns", numbered))
-        return len(target) == n_rows and not set(target) <= {str(name) for name in named}
-    shape = getattr(target, "shape", None)
-    are_names = shape is not None and len(shape) == 1 and all(isinstance(name, str) for name in target)
-    return not are_names or len(target) == getattr(data, "shape", (-1,))[0]
-
-
-def _rank_values(
-    ranker: Plan,
-    X: Any,
-    y: Any,
-    given: dict[str, Any],
-    sample_weight: Any,
-    groups: Any,
-    scheduler: Any,
-    progress: Progress | None,
-    association: float | None,
-) -> Ranking:
-    """Rank features whose targets, weights and groups lie beside them; ``given`` are parameters or None."""
-    from sklearn.base import clone
-
-    from ferrank.rankers.estimators import estimator_of
-
-    own: Ranker = clone(estimator_of(ranker))
-    own.set_params(**{name: value for name, value in given.items() if value is not None})
-    if is_lazy(X):
-        _check_in_memory(association)
-        own._fit_collection(X, y, sample_weight, groups, scheduler, progress)
-        return own.result_
-    source, roles = own._examples(X, y, sample_weight, groups)
-    _warn_of_worst(source, roles)
-    return _with_clusters(own._rank_source(source, roles, progress), source, roles, association)
-
-
-def _partitions(dataset: Dataset) -> Any:
+def _partitions(dataset: Dataset, ranker: Plan, scheduler: Any) -> Any:
     from ferrank.distributed import Partitions
 
     if dataset.labels is not None:
         raise SettingError("labels: available for files, not for a dask collection; leave it out")
-    return Partitions.of(dataset.data)
+    if not dataset.beside:
+        return Partitions.of(dataset.data)
+    return Partitions.joined(
+        dataset.data,
+        dataset.beside.get("target"),
+        dataset.beside.get("sample_weight"),
+        dataset.beside.get("groups"),
+        scheduler,
+        as_labels=dataset.holds_label_sets(ranker.task, ranker.hierarchy),
+    )
 
 
 def grow_tree(

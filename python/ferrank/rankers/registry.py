@@ -154,8 +154,7 @@ def given_twice(settings: dict[str, Any]) -> SettingError:
 def opened(ranker: Plan, data: Any, **roles: Any) -> tuple[Source, dict[str, Any]]:
     """Return the rows of a data set, or of data with the roles given, and the roles of their columns."""
     dataset = dataset_of(data, **roles)
-    has_label_sets = ranker.task == "hierarchical" or ranker.hierarchy is not None
-    source = dataset.source(ranker.temp_dir, has_label_sets=has_label_sets)
+    source = dataset.source(ranker.temp_dir, task=ranker.task, hierarchy=ranker.hierarchy)
     return source, dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
 
 

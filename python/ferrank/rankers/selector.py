@@ -1,5 +1,6 @@
 """Selection of the relevant features, for pipelines of scikit-learn."""
 
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.joint import JointRanker
 from ferrank.ranking.relevance import FDR, Dependence, check_fdr
@@ -24,6 +26,9 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         The false discovery rate: at most this share of the features kept is expected to be irrelevant.
     dependence : {"positive", "any"}, default="positive"
         What p-values have to do with each other; see :meth:`Relevance.q_values`.
+    at_least : int, default=0
+        Number of features that are kept in any case, the best ones, so that later steps of a pipeline have
+        some where none is relevant. ``fdr`` does not hold for those kept for this reason.
     ranker : Ranker, optional
         A ranker that gives p-values; None is a :class:`JointRanker`.
 
@@ -47,10 +52,16 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     """
 
     def __init__(
-        self, fdr: float = FDR, *, dependence: Dependence = "positive", ranker: Ranker | None = None
+        self,
+        fdr: float = FDR,
+        *,
+        dependence: Dependence = "positive",
+        at_least: int = 0,
+        ranker: Ranker | None = None,
     ) -> None:
         self.fdr = fdr
         self.dependence = dependence
+        self.at_least = at_least
         self.ranker = ranker
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
@@ -72,9 +83,11 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         Raises
         ------
         SettingError
-            ``fdr`` is not valid, or the ranker gives no p-values.
+            ``fdr`` or ``at_least`` is not valid, or the ranker gives no p-values.
         """
         check_fdr(self.fdr)
+        if isinstance(self.at_least, bool) or not isinstance(self.at_least, Integral) or self.at_least < 0:
+            raise SettingError(f"at_least: {self.at_least!r} is not a number of features; use 0 or more")
         ranker = JointRanker() if self.ranker is None else clone(self.ranker)
         self.ranker_ = ranker.fit(X, y) if groups is None else ranker.fit(X, y, groups=groups)
         self.ranker_.result_.relevant(self.fdr, self.dependence)
@@ -86,8 +99,10 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> np.ndarray[Any, Any]:
         check_is_fitted(self)
         result = self.ranker_.result_
-        relevant = set(result.relevant(self.fdr, self.dependence))
-        return np.array([name in relevant for name in result.features])
+        kept = set(result.relevant(self.fdr, self.dependence))
+        others = [name for name in result.top(len(result)) if name not in kept]
+        kept.update(others[: max(0, self.at_least - len(kept))])
+        return np.array([name in kept for name in result.features])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ferrank.errors import DataError, SettingError
+from ferrank.errors import DataError, SettingError, UnavailableError
 from ferrank.ranking import storage, text
 from ferrank.ranking.clusters import Clusters, check_association, clusters_of, least_redundant
 from ferrank.ranking.model_error import ModelError
@@ -259,7 +259,7 @@ class Ranking:
         if self.relevance is None:
             by = self.settings.get("ranker")
             made = {"forest": "shadows=True gives it some", "relief": "target_draws=60 gives it some"}
-            raise SettingError(
+            raise UnavailableError(
                 f"relevant: this ranking{f' by the ranker {by}' if by else ''} has no p-values; "
                 + (f"{made[by]}, and " if by in made else "")
                 + "ranker='joint' has them by default"
@@ -345,13 +345,18 @@ class Ranking:
             )
         return replace(self, clusters=clusters_of(source, roles, self.top(len(self)), association))
 
-    def representatives(self) -> list[str]:
+    def representatives(self, fdr: float | None = None) -> list[str]:
         """Return the best feature of each cluster, best first.
+
+        Parameters
+        ----------
+        fdr : float, optional
+            Only features that are relevant at this false discovery rate; see :meth:`relevant`.
 
         Raises
         ------
         SettingError
-            The ranking has no clusters.
+            The ranking has no clusters; or no p-values, and ``fdr`` is given.
 
         Examples
         --------
@@ -362,7 +367,11 @@ class Ranking:
         >>> len(ranking.representatives()), sorted(ranking.clusters.members("a"))
         (2, ['a', 'a_too'])
         """
-        return self._known_clusters().representatives()
+        best = self._known_clusters().representatives()
+        if fdr is None:
+            return best
+        relevant = set(self.relevant(fdr))
+        return [name for name in best if name in relevant]
 
     def without_redundancy(self, k: int = 10, score: str | None = None) -> list[str]:
         """Return ``k`` features that are important and say little that those before them have said.

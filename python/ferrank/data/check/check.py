@@ -11,27 +11,27 @@ from ferrank._core import Source
 from ferrank.data.check.columns import of_column
 from ferrank.data.check.report import Check, Finding
 from ferrank.data.check.sample import MOST_ROWS, Column, columns_of, first_rows, sampled
-from ferrank.data.check.together import codes_by_target, copies, imbalance, leaks, repeated_rows
+from ferrank.data.check.together import codes_by_target, copies, imbalance, leaks, many_classes, repeated_rows
 from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 
 __all__ = ["check", "worst"]
 
-_WORST = {"identifier", "leak", "numbers in strings", "dates in strings"}
+_WORST = {"identifier", "leak", "many classes", "numbers in strings", "dates in strings"}
 _WIDE = 1_000
 """Columns beyond which a ranking does not look for the worst by itself."""
 
 
 def check(
     data: Any,
-    target: str | Sequence[str] | None = None,
+    target: Any = None,
     *,
     target_last: int | None = None,
     labels: str | os.PathLike[str] | None = None,
     task: str | None = None,
     drop: str | Sequence[str] = (),
-    sample_weight: str | None = None,
-    groups: str | None = None,
+    sample_weight: Any = None,
+    groups: Any = None,
 ) -> Check:
     """Look for what spoils rankings.
 
@@ -56,6 +56,7 @@ def check(
         numbers, dates in strings     text that is taken for categories
         missing as a value            -999, "?" and the like
         imbalance                     classes that hardly occur, targets that hardly vary
+        many classes                  a class for every few rows
         repeated rows                 rows that are the same
         ============================  =============================================================
 
@@ -115,7 +116,8 @@ def worst(source: Source, roles: dict[str, Any]) -> list[Finding]:
     table = first_rows(source)
     features, targets = _read(table, source, roles)
     found = [finding for feature in features for finding in of_column(feature)]
-    found += [finding for target in targets for finding in leaks(features, target)]
+    for target in targets:
+        found += [*leaks(features, target), *filter(None, [many_classes(target)])]
     worst = [finding for finding in found if finding.kind in _WORST]
     # Further rows may have other values.
     constant = [] if len(table) == MOST_ROWS else [target for target in targets if target.n_distinct < 2]
@@ -137,7 +139,7 @@ def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) 
         if target.n_distinct < 2:
             found.append(_constant_target(target))
             continue
-        found += leaks(features, target)
+        found += [*leaks(features, target), *filter(None, [many_classes(target)])]
         # Labels are rare by nature, and among many of them some follow codes by chance.
         if len(targets) == 1:
             uncoded = [feature for feature in features if feature.name not in coded]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ferrank.data.check.report import Finding
 from ferrank.data.check.sample import Column
 
-__all__ = ["codes_by_target", "copies", "imbalance", "leaks", "repeated_rows"]
+__all__ = ["codes_by_target", "copies", "imbalance", "leaks", "many_classes", "repeated_rows"]
 
 _FEW_ROWS = 30
 _NEAR = 0.999
@@ -91,6 +91,20 @@ def _ranks(column: Column) -> Floats:
     ranks[column.known] -= ranks[column.known].mean()
     length = float(np.sqrt(ranks @ ranks))
     return ranks / length if length > 0 else ranks
+
+
+def many_classes(target: Column) -> Finding | None:
+    """Return a finding if the classes of the target have few rows each."""
+    n_rows = int(target.known.sum())
+    if not target.is_nominal or n_rows < _FEW_ROWS or n_rows >= _ROWS_OF_A_CLASS * target.n_distinct:
+        return None
+    return Finding(
+        "many classes",
+        [target.name],
+        f"the target has {target.n_distinct:,} classes in {n_rows:,} rows",
+        "if these are numbers or names of rows, give another target, or task='regression' for numbers; "
+        "a ranking of so many classes takes long and says little",
+    )
 
 
 def leaks(features: list[Column], target: Column) -> Iterator[Finding]:
