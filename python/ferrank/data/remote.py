@@ -24,7 +24,8 @@ from ferrank.errors import ResourceError
 __all__ = ["fetched", "spooled"]
 
 _TIMEOUT = 60
-_BLOCK = 1 << 20
+_BLOCK = 1 << 24
+"""Bytes that are asked for at once: object stores take some tens of milliseconds to answer each time."""
 _MAGIC = {
     b"ARROW1": ".arrow",
     b"\xff\xff\xff\xff": ".arrows",
