@@ -215,7 +215,8 @@ def _errors(ranking: "Ranking", top: int) -> list[str]:
         # The median; NumPy's imports masked arrays.
         middle = finite[[(finite.size - 1) // 2, finite.size // 2]].mean()
         if middle >= _NOTABLE:
-            lines.append(f"more trees or queries would take away {middle:.0%} of its square")
+            less = 1 - np.sqrt(max(0.0, 1 - middle))
+            lines.append(f"with many more trees or queries, ± would be about {less:.0%} smaller")
     return lines
 
 
