@@ -335,6 +335,17 @@ def test_a_run_goes_on_from_the_contributions_in_a_folder(
         assert len(calls) == 1
         with pytest.raises(fr.DataError, match="resume: .* is of another run"):
             fr.rank(thirds()[:2], "y", ranker=ranker, resume=tmp_path / "run")
+    # A run is split into tasks by the number of workers that it began with.
+    kept[-1].unlink()
+    calls.clear()
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as other,
+        distributed.Client(other),
+    ):
+        assert bits(fr.rank(thirds(), "y", ranker=ranker, resume=tmp_path / "run")) == expected
+    assert len(calls) == 1
 
 
 def test_a_folder_that_a_run_cannot_go_on_from_is_refused(tmp_path: Path) -> None:
