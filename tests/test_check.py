@@ -205,6 +205,15 @@ def test_a_ranking_warns_of_a_constant_target(value: Any) -> None:
         assert value is None
 
 
+def test_a_class_for_every_few_rows_is_told() -> None:
+    names = [f"u{number // 2}" for number in range(400)]
+    with pytest.warns(fr.SpoiledDataWarning, match="many classes: column 'y': the target has 200 classes"):
+        fr.rank(clean().assign(y=names), "y", n_estimators=2)
+    assert "many classes" in [finding.kind for finding in fr.check(clean(), names)]
+    few = [f"u{number % 50}" for number in range(400)]
+    assert "many classes" not in [finding.kind for finding in fr.check(clean(), few)]
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.csv"
     clean().assign(row=np.arange(400)).to_csv(path, index=False)

@@ -233,6 +233,14 @@ def test_one_feature_and_wrong_settings() -> None:
         one.clusters.members("z")  # type: ignore[union-attr]
 
 
+def test_representatives_of_clusters_with_a_relevant_feature() -> None:
+    ranking = fr.rank(table(), "y", clusters=0.7)
+    relevant = ranking.relevant(0.1)
+    expected = [name for name in ranking.representatives() if name in relevant]
+    assert 0 < len(expected) < len(ranking.representatives())
+    assert ranking.representatives(fdr=0.1) == expected
+
+
 def test_the_shell_prints_representatives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = table()
     names = list(rows)

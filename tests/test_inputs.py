@@ -263,6 +263,13 @@ def test_urls(server: str, name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_intervals_are_categories() -> None:
+    parts = pd.cut(FRAME["x0"], 4)
+    expected = importances(FRAME.assign(x0=parts.astype(str).astype("category")))
+    for column in (parts, parts.astype("interval")):
+        assert importances(FRAME.assign(x0=column)) == expected
+
+
 def test_urls_that_are_not_there(server: str) -> None:
     with pytest.raises(fr.ResourceError, match=f"{server}/none.csv: .*404"):
         fr.rank(f"{server}/none.csv", "y")

@@ -203,6 +203,7 @@ def test_importances_without_shadows_are_not_touched_by_the_setting() -> None:
     assert plain.relevance is None
     with pytest.raises(fr.SettingError, match="no p-values; shadows=True"):
         plain.relevant()
+    assert not hasattr(plain, "verdict")
 
 
 def test_too_few_of_anything_is_an_error() -> None:
@@ -306,6 +307,19 @@ def test_a_pipeline_keeps_the_relevant_features() -> None:
     assert pipeline.score(X, y) > 0.7
     with pytest.raises(fr.SettingError, match="no p-values"):
         fr.RelevantFeatures(ranker=fr.ForestRanker(n_estimators=10)).fit(X, y)
+
+
+def test_as_many_features_as_a_pipeline_needs_are_kept() -> None:
+    X, y = linear(n_rows=300)
+    noise = np.random.default_rng(5).normal(size=300)
+    selector = fr.RelevantFeatures(ranker=fr.ForestRanker(**FOREST), at_least=2).fit(X, noise)
+    result = selector.ranker_.result_
+    assert result.relevant() == []
+    assert set(selector.get_feature_names_out()) == set(result.top(2))
+    selector.set_params(at_least=1).fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [1, 4]
+    with pytest.raises(fr.SettingError, match="at_least: -1 is not a number of features"):
+        selector.set_params(at_least=-1).fit(X, y)
 
 
 def test_the_shell_selects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
