@@ -33,7 +33,7 @@ def kept_stream(stream: Any, temp_dir: Folder) -> Source:
             raise
 
     is_reader = isinstance(stream, pa.RecordBatchReader)
-    given = pa.RecordBatchReader.from_batches(stream.schema, batches()) if is_reader else stream
+    given = pa.RecordBatchReader.from_batches(stream.schema, batches()) if is_reader else _Capsule(stream)
     try:
         source: Source = finish(_core.spill(given, "stream", temp_dir))
     except FerrankError as error:
@@ -41,3 +41,13 @@ def kept_stream(stream: Any, temp_dir: Folder) -> Source:
             raise raised[0] from None
         raise error from (raised[0] if raised else error.__cause__)
     return source
+
+
+class _Capsule:
+    """An object whose Arrow stream is a capsule that was given bare."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._capsule

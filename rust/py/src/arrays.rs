@@ -19,10 +19,10 @@ use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use pyo3_arrow::PyArray;
 use rayon::prelude::*;
 
 use crate::error::to_py;
+use crate::reader::array;
 use crate::sparse::SparseMatrix;
 
 /// Values in a block of rows.
@@ -95,11 +95,12 @@ impl ArraySource {
             let part = if let Ok(array) = data.cast::<PyUntypedArray>() {
                 Part::Matrix(Matrix::new(array)?)
             } else if data.is_instance_of::<PyTuple>() {
-                let matrix = SparseMatrix::new(names.len(), data.extract()?)?;
+                let (starts, columns, values) = data.extract()?;
+                let matrix = SparseMatrix::new(names.len(), array(&starts)?, array(&columns)?, array(&values)?)?;
                 matrix.check(&name).map_err(|error| to_py(data.py(), error))?;
                 Part::Sparse(matrix)
             } else {
-                Part::Column(data.extract::<PyArray>()?.into_inner().0)
+                Part::Column(array(&data)?)
             };
             let (width, data_type) = (part.width(), part.data_type());
             if names.len() != width {
@@ -270,7 +271,7 @@ impl Matrix {
         };
         let data_type = data_type.ok_or_else(|| PyTypeError::new_err(format!("an array of {dtype}")))?;
         // SAFETY: the pointer is valid while the GIL is held; the header's `data` field is read only.
-        let data = unsafe { (*array.as_array_ptr()).fields.data.cast_const().cast() };
+        let data = unsafe { (*array.as_array_ptr()).data.cast_const().cast() };
         let owner = array.clone().unbind();
         Ok(Matrix { data, shape: [rows, columns], strides: [down, right], data_type, _owner: owner })
     }

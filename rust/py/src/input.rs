@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatchReader;
+use arrow_pyarrow::{FromPyArrow, IntoPyArrow};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use ferrank::schema::Problem;
 use ferrank::source::{self, ChunkSource, Chunks, JoinedSource, TableSource};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
-use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use crate::arrays::ArraySource;
 use crate::error::to_py;
@@ -64,8 +65,8 @@ impl Source {
         name: String,
         rows: Option<u64>,
     ) -> PyResult<Self> {
-        let schema = imported(schema.py(), || Ok(schema.extract::<PySchema>()?.into_inner()))?;
-        Ok(Source::new(FactorySource { name, schema, rows, make, explain }))
+        let schema = imported(schema.py(), || Schema::from_pyarrow_bound(schema))?;
+        Ok(Source::new(FactorySource { name, schema: Arc::new(schema), rows, make, explain }))
     }
 
     /// The rows of all `parts`, one after the other.
@@ -111,8 +112,8 @@ impl Source {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let replay = PyRecordBatchReader::new(Box::new(Replay::start(self.0.clone())?));
-        Bound::new(py, replay)?.call_method1("__arrow_c_stream__", (requested_schema,))
+        let replay: Box<dyn RecordBatchReader + Send> = Box::new(Replay::start(self.0.clone())?);
+        replay.into_pyarrow(py)?.call_method1("__arrow_c_stream__", (requested_schema,))
     }
 
     /// The task that `roles` make, and the features and targets with their kinds.

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use arrow_pyarrow::{IntoPyArrow, Table};
+use arrow_schema::SchemaRef;
 use ferrank::forest::{self, KeptForest, OobPredictions, Output};
 use ferrank::source::ChunkSource;
 use ferrank::{Error, Result, RunOptions, profile::Profile};
@@ -10,10 +13,9 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
-use pyo3_arrow::PyTable;
 
 use crate::accumulator::Accumulator;
-use crate::error::to_py;
+use crate::error::{bug, to_py};
 use crate::input::Source;
 use crate::run::Run;
 use crate::{roles, settings};
@@ -65,7 +67,7 @@ impl Forest {
         let batches = self.0.batches().to_vec();
         let lengths = batches.iter().map(|batch| batch.num_rows()).collect();
         let schema = batches[0].schema();
-        Ok((PyTable::try_new(batches, schema)?.into_pyarrow(py)?, lengths))
+        Ok((table(py, batches, schema)?, lengths))
     }
 
     /// Predicts the rows of `source` on `threads` threads; `what` is "values", "shares" or "leaves". The result is an Arrow
@@ -100,7 +102,7 @@ impl Forest {
                 })?;
                 Ok((batches, forest.output_schema(output)?))
             },
-            |py, (batches, schema)| PyTable::try_new(batches, schema)?.into_pyarrow(py),
+            |py, (batches, schema)| table(py, batches, schema),
         )
     }
 
@@ -171,4 +173,9 @@ fn oob_as_dict(py: Python<'_>, oob: OobPredictions) -> PyResult<Bound<'_, PyDict
     let n_rows = values.len() / n_components;
     dict.set_item("values", PyArray1::from_vec(py, values).reshape([n_rows, n_components])?)?;
     Ok(dict)
+}
+
+/// A table of pyarrow.
+fn table(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
+    Table::try_new(batches, schema).map_err(|error| bug(py, &error.to_string()))?.into_pyarrow(py)
 }

@@ -1,27 +1,36 @@
-//! Streams of record batches from Python objects, by protocol.
+//! Arrays and streams of record batches from Python objects, by the Arrow PyCapsule interface.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::ffi_stream::ArrowArrayStreamReader;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, make_array};
+use arrow_data::ArrayData;
+use arrow_pyarrow::FromPyArrow;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use ferrank::Error;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
-use pyo3_arrow::PyRecordBatchReader;
-use pyo3_arrow::input::AnyRecordBatch;
 
 use crate::error::to_py;
 
-/// The stream of an object of the Arrow PyCapsule interface, or of a bare stream capsule.
+/// The stream of an object of the Arrow PyCapsule interface.
 ///
 /// Text that is no UTF-8 and keys without a category are errors: those who hand arrays over do not check them, and
 /// neither does their import.
 pub(crate) fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let reader = imported(data.py(), || match data.cast::<PyCapsule>() {
-        Ok(capsule) => PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader(),
-        Err(_) => data.extract::<AnyRecordBatch>()?.into_reader(),
+    let reader = imported(data.py(), || -> PyResult<Box<dyn RecordBatchReader + Send>> {
+        if data.hasattr("__arrow_c_stream__")? {
+            return Ok(Box::new(ArrowArrayStreamReader::from_pyarrow_bound(data)?));
+        }
+        let batch = RecordBatch::from_pyarrow_bound(data)?;
+        let schema = batch.schema();
+        Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
     })?;
     Ok(Box::new(Checked(reader)))
+}
+
+/// The array of an object of the Arrow PyCapsule interface.
+pub(crate) fn array(data: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    Ok(make_array(ArrayData::from_pyarrow_bound(data)?))
 }
 
 /// What `import` gives, which panics where the name of a column is no UTF-8.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_pyarrow::IntoPyArrow;
 use ferrank::Result;
 use ferrank::closed_sets::ClosedSets;
 use ferrank::early_stopping::Stop;
@@ -18,7 +19,6 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use pyo3_arrow::PyRecordBatch;
 
 pub(crate) fn ranking<'py>(py: Python<'py>, ranking: Ranking, stopped: Option<Stop>) -> PyResult<Bound<'py, PyDict>> {
     let n_targets = ranking.targets.len();
@@ -254,5 +254,5 @@ pub(crate) fn tree<'py>(py: Python<'py>, tree: &NamedTree) -> PyResult<Bound<'py
         ("right", Arc::new(tree.of_splits(|s| Some(s.children.1 as i64)).collect::<Int64Array>()), true),
     ])
     .map_err(|e| PyValueError::new_err(e.to_string()))?;
-    PyRecordBatch::new(batch).into_pyarrow(py)
+    batch.into_pyarrow(py)
 }

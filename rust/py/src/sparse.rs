@@ -15,7 +15,6 @@ use arrow_schema::DataType;
 use ferrank::{Error, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_arrow::PyArray;
 
 /// Compressed sparse rows.
 pub(crate) struct SparseMatrix {
@@ -30,16 +29,16 @@ pub(crate) struct SparseMatrix {
 
 impl SparseMatrix {
     /// Of `width` columns, from the arrays that SciPy calls `indptr` (64 bits), `indices` (32 bits) and `data`.
-    pub(crate) fn new(width: usize, (starts, columns, values): (PyArray, PyArray, PyArray)) -> PyResult<Self> {
-        let of_type = |array: PyArray, wanted: DataType| match array.into_inner().0 {
-            array if *array.data_type() == wanted => Ok(array),
-            array => Err(PyValueError::new_err(format!("a sparse matrix with {} for {wanted}", array.data_type()))),
+    pub(crate) fn new(width: usize, starts: ArrayRef, columns: ArrayRef, values: ArrayRef) -> PyResult<Self> {
+        let of_type = |array: ArrayRef, wanted: DataType| match array.data_type() {
+            found if *found == wanted => Ok(array),
+            found => Err(PyValueError::new_err(format!("a sparse matrix with {found} for {wanted}"))),
         };
         let matrix = SparseMatrix {
             width,
             starts: of_type(starts, DataType::Int64)?.as_primitive::<Int64Type>().clone(),
             columns: of_type(columns, DataType::Int32)?.as_primitive::<Int32Type>().clone(),
-            values: values.into_inner().0,
+            values,
         };
         Ok(matrix)
     }
