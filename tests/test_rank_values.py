@@ -147,7 +147,7 @@ def test_the_papers_settings_are_one_word_away() -> None:
 def test_a_list_of_classes_is_the_target_and_a_list_of_columns_names_it() -> None:
     classes = ["no" if value < 0 else "yes" for value in Y]
     expected = fr.rank(X, np.array(classes), n_estimators=10).importances()
-    for features in (X, FRAME, pl.DataFrame(FRAME)):
+    for features in (X, FRAME, pl.DataFrame(FRAME), X.tolist(), dict(FRAME)):
         found = fr.rank(features, classes, n_estimators=10).importances()
         np.testing.assert_array_equal(found, expected)
     assert fr.rank(FRAME, ["c", "d"], n_estimators=10).targets == ["c", "d"]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank._core import Source
+from ferrank.data.opening import numbered
 from ferrank.data.source import is_lazy
 from ferrank.data.tables import as_table
 from ferrank.data.values import label_sets
@@ -41,14 +42,20 @@ def target_names(data: Any, target: Any) -> list[str] | None:
     if is_lazy(target) or np.ndim(target) != 1 or not all(isinstance(name, str) for name in target):
         return None
     # A class for each row looks like names of columns.
-    n_rows = next(iter(getattr(data, "shape", ())), None)
-    is_class_of_rows = not is_lazy(data) and len(target) == n_rows and not set(target) <= _columns(data)
-    return None if is_class_of_rows else list(target)
+    n_rows, names = (None, set()) if is_lazy(data) else _rows_and_names(data)
+    return None if len(target) == n_rows and not names.issuperset(target) else list(target)
 
 
-def _columns(data: Any) -> set[str]:
-    numbered = [f"x{number}" for number in range((*data.shape, 0, 0)[1])]
-    return {str(name) for name in getattr(data, "column_names", getattr(data, "columns", numbered))}
+def _rows_and_names(data: Any) -> tuple[int | None, set[str]]:
+    """Return the number of rows of data in memory, None for others, and the names of their columns."""
+    if isinstance(data, Mapping):
+        return len(next(iter(data.values()), ())), set(map(str, data))
+    if isinstance(data, list | tuple):
+        is_rows = bool(data) and not isinstance(data[0], str | os.PathLike | Mapping)
+        data = np.asarray(data) if is_rows else data
+    n_rows, n_columns = (*getattr(data, "shape", (None,)), 0)[:2]
+    names = getattr(data, "column_names", getattr(data, "columns", numbered(n_columns)))
+    return n_rows, {str(name) for name in names}
 
 
 def values_beside(data: Any, **given: Any) -> dict[str, Any]:

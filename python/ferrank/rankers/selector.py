@@ -51,6 +51,8 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     array(['x1', 'x4'], dtype=object)
     """
 
+    ranker_: Ranker
+
     def __init__(
         self,
         fdr: float = FDR,
