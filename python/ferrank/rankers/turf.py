@@ -86,7 +86,7 @@ def turf(
     """Return the ranking by TuRF; ``rank(dropped, iteration)`` ranks the features that are not dropped.
 
     The first score says which features leave. Errors are those of a feature's last iteration, given the
-    features that it had.
+    features that it had. Intervals of ranks take in that features may leave, or stay, on other rows.
     """
     rankings = [rank([], 0)]
     first = rankings[0]
@@ -120,11 +120,14 @@ def _score(parts: list[tuple[Ints, Ranking]], name: str) -> ScoreRanking:
     importance = combined([(features, one.importances(name)) for features, one in parts], n_features)
     rank = 1 + n_features - np.searchsorted(np.sort(importance), importance, side="right")
     errors = np.full((2, n_features), np.nan)
-    interval = np.empty((n_features, 2), dtype=np.uint32)
-    for features, ranking in parts:
+    best, worst = rank.copy(), rank.copy()
+    n_kept = [len(features) for features, _ in parts[1:]] + [0]
+    for (features, ranking), kept in zip(parts, n_kept, strict=True):
         own = ranking.scores[name]
         errors[:, features] = own.standard_error, own.monte_carlo_error
-        interval[features] = own.rank_interval
-    interval[:, 0] = np.minimum(interval[:, 0], rank)
-    interval[:, 1] = np.maximum(interval[:, 1], rank)
+        own_best, own_worst = own.rank_interval.T.astype(rank.dtype)
+        # On other rows, what may stay may become the best, and what may leave has a place of this iteration.
+        best[features] = np.where(own_best <= kept, 1, own_best)
+        worst[features] = np.maximum(worst[features], np.where(own_worst <= kept, 0, own_worst))
+    interval = np.column_stack([np.minimum(best, rank), worst]).astype(np.uint32)
     return ScoreRanking(importance, errors[0], errors[1], rank.astype(np.uint32), interval)
