@@ -93,14 +93,13 @@ def test_finds_a_pair_that_one_run_does_not() -> None:
     assert found[0.5] >= found[None] + 2
 
 
-def test_no_noise_is_surely_above_other_noise() -> None:
+def test_no_noise_is_surely_among_the_best() -> None:
     wrong = 0
     for seed in range(20):
         X = np.random.default_rng(seed).normal(size=(200, 30))
         y = (X[:, 0] * X[:, 1] > 0).astype(int)
         result = fr.ReliefRanker("classification", turf_step=0.5).fit(X, y).result_
-        noise = result.score().rank_interval[2:]
-        wrong += noise[:, 1].min() < noise[:, 0].max()
+        wrong += result.score().rank_interval[2:, 1].min() <= 15
     assert wrong <= 3  # 1 in 20 is expected, and 4 or more happen in 2 of 100 such tests
 
 
