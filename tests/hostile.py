@@ -836,7 +836,10 @@ def bombs(random: Random, folder: Path, limit: int) -> None:
         _entries_bomb,
         _categories_bomb,
         _labels_bomb,
+        _deep_labels_bomb,
         _label_lists_bomb,
+        _label_views_bomb,
+        _label_text_bomb,
         _wide_bomb,
         _orc_bomb,
         _arrow_bomb,
@@ -900,13 +903,36 @@ def _categories_bomb() -> bytes:
 def _labels_bomb() -> bytes:
     """Return rows that share a text of many labels."""
     names = [f"{n:07}" for n in range(60_000)]
-    labels = pa.array(["@".join(names), names[0]])
-    keys = pa.array(np.zeros(60_000, "i4"))
+    return _shared_labels("@".join(names), names, 3_000)
+
+
+def _deep_labels_bomb() -> bytes:
+    """Return rows that share a label with many above it, in a hierarchy where most have none."""
+    deep = "/".join(map(str, range(250)))
+    return _shared_labels(deep, [*(f"{n:07}" for n in range(60_000)), deep], 600_000)
+
+
+def _shared_labels(text: str, names: list[str], rows: int) -> bytes:
+    labels = pa.array([text, names[0]])
+    keys = pa.array(np.zeros(rows, "i4"))
     field = pa.field(
         "y", pa.dictionary(pa.int32(), pa.string()), metadata={"ferrank:hierarchy": ",".join(names)}
     )
-    columns = [pa.array(np.zeros(60_000)), pa.DictionaryArray.from_arrays(keys, labels)]
+    columns = [pa.array(np.zeros(rows)), pa.DictionaryArray.from_arrays(keys, labels)]
     return _packed(pa.table(columns, pa.schema([pa.field("a", pa.float64()), field])))
+
+
+def _label_views_bomb() -> bytes:
+    """Return rows that share the labels of a list."""
+    rows, labels = 30_000, pa.array([f"{n:05}" for n in range(20_000)])
+    starts, sizes = (pa.array(np.full(rows, number, "i4")) for number in (0, 20_000))
+    views = pa.ListViewArray.from_arrays(starts, sizes, labels)
+    return _packed(pa.table({"a": np.zeros(rows), "y": views}))
+
+
+def _label_text_bomb() -> bytes:
+    """Return a text that lists a label many times."""
+    return _packed(pa.table({"a": [1.0, 2.0], "y": pa.array(["a/b@" * 60_000_000, "a/b"])}))
 
 
 def _label_lists_bomb() -> bytes:
@@ -991,7 +1017,10 @@ _BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "_entries_bomb": (".arrow", _entries_bomb),
     "_categories_bomb": (".arrow", _categories_bomb),
     "_labels_bomb": (".arrow", _labels_bomb),
+    "_deep_labels_bomb": (".arrow", _deep_labels_bomb),
     "_label_lists_bomb": (".arrow", _label_lists_bomb),
+    "_label_views_bomb": (".arrow", _label_views_bomb),
+    "_label_text_bomb": (".arrow", _label_text_bomb),
     "_wide_bomb": (".parquet", _wide_bomb),
     "_orc_bomb": (".orc", _orc_bomb),
     "_arrow_bomb": (".arrow", _arrow_bomb),

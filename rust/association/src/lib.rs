@@ -99,7 +99,7 @@ pub fn accumulate(
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
-        let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
+        let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor, memory: options.memory };
         let scan = options.scan(&intake, params.max_bins)?;
         numbered(scan.rows, source.name(), "tests of association")?;
         check(
@@ -124,7 +124,8 @@ pub fn accumulate(
 fn coded(intake: &Intake<'_>, scan: &ScanSummary<'_>, options: &RunOptions<'_>) -> Result<CodeStore> {
     let book = Codebook::new(&scan.profile, intake.problem, false, intake.source.name())?;
     let compressed = book.clone().compressed();
-    let bytes = compressed.entry_bytes() + scan.rows as usize * compressed.row_bytes();
+    let row_bytes = compressed.row_bytes() + compressed.label_bytes();
+    let bytes = compressed.entry_bytes() + scan.rows as usize * row_bytes;
     let (scratch, fits) = (Scratch::new(options.temp_dir), bytes <= Budget::new(options.memory).left());
     let (book, keep) = if fits { (compressed, Keep::Memory) } else { (book, Keep::Scratch(&scratch)) };
     info!("memory plan: {bytes} bytes of codes {}", if fits { "in memory" } else { "in temporary files" });

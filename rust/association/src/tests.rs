@@ -29,7 +29,8 @@ fn found(x: ArrayRef, y: ArrayRef) -> Vec<Association> {
     let roles = Roles::new(Targets::Last(1));
     let problem = Problem::resolve(&ferrank_data::source::ChunkSource::schema(&source), &roles, "table").unwrap();
     let monitor = Monitor::default();
-    let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor };
+    let intake =
+        Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor, memory: None };
     let options = RunOptions::default();
     let scan = options.scan(&intake, 255).unwrap();
     let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();

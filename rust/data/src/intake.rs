@@ -66,6 +66,8 @@ pub struct Intake<'a> {
     pub unlabelled: Unlabelled,
     /// Progress, and the request to stop.
     pub monitor: &'a Monitor,
+    /// The limit of memory for texts and label sets, as [`Budget::new`](ferrank_runtime::budget::Budget::new) takes it.
+    pub memory: Option<u64>,
 }
 
 /// Numbers of rows that a pass has read and left out.
@@ -316,6 +318,6 @@ impl<'a> View<'a> {
     /// The rows that take part in `problem`, the one of this view.
     pub fn intake(self, problem: &'a Problem, monitor: &'a Monitor) -> Intake<'a> {
         let unlabelled = if self.alone.is_some() { Unlabelled::Ignore } else { self.unlabelled };
-        Intake { source: self.source, problem, unlabelled, monitor }
+        Intake { source: self.source, problem, unlabelled, monitor, memory: None }
     }
 }

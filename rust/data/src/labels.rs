@@ -14,24 +14,30 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, GenericListArray, LargeListArray, OffsetSizeTrait, UInt32Array};
+use arrow_array::{
+    Array, ArrayRef, GenericListArray, GenericListViewArray, LargeListArray, OffsetSizeTrait, UInt32Array,
+};
 use arrow_buffer::OffsetBuffer;
-use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef};
 
 use crate::column::{Categories, MISSING, categories, categories_in};
 use crate::hierarchy::{Closure, Hierarchy};
+use crate::room::Room;
 use crate::values::{Keep, Values};
 use ferrank_runtime::error::{Error, Result};
 
 /// What parts the labels of a text.
 const BETWEEN: char = '@';
+/// What asks for memory.
+pub(crate) const WHAT: &str = "the label sets of rows";
+/// Bytes of a label that is found in texts: as it is listed, and as it is looked up.
+const LABEL_BYTES: usize = 2 * size_of::<(Cow<'_, str>, u64)>() + size_of::<Cow<'_, str>>();
 
 /// A column read as label sets.
 #[derive(Debug, Default)]
-pub struct LabelSets<'a> {
+pub(crate) struct LabelSets<'a> {
     /// The labels that rows have, each once, in the order of their first row.
-    pub texts: Vec<Cow<'a, str>>,
+    pub(crate) texts: Vec<Cow<'a, str>>,
     /// Positions in `texts`.
     positions: Vec<u32>,
     /// n_rows; where the positions of each row are, which equal texts share; `None` where the row is unknown.
@@ -42,48 +48,33 @@ impl<'a> LabelSets<'a> {
     /// The sets in `array`, of a type of strings or of lists of strings.
     ///
     /// # Errors
-    /// [`Error::Data`] for a list that misses a label.
-    pub fn from_array(array: &'a ArrayRef) -> Result<Self> {
-        match array.data_type() {
-            DataType::List(_) => Self::from_lists(array.as_list::<i32>()),
-            DataType::LargeList(_) => Self::from_lists(array.as_list::<i64>()),
-            DataType::FixedSizeList(item, _) | DataType::ListView(item) | DataType::LargeListView(item) => {
-                let lists = cast(array, &DataType::LargeList(item.clone())).map_err(|e| Error::Data(e.to_string()))?;
-                let sets = LabelSets::from_lists(lists.as_list::<i64>())?;
-                let texts = sets.texts.into_iter().map(|text| Cow::Owned(text.into_owned())).collect();
-                Ok(LabelSets { texts, positions: sets.positions, spans: sets.spans })
-            }
-            _ => Ok(Self::from_texts(&categories(array)?)),
+    /// [`Error::Data`] for a list that misses a label, [`Error::Resource`] if there is no `room` for the labels listed.
+    pub(crate) fn from_array(array: &'a ArrayRef, room: &Room) -> Result<Self> {
+        match lists(array) {
+            Some(lists) => Self::from_lists(array, lists, room),
+            None => Self::from_texts(&categories(array)?, room),
         }
     }
 
-    /// How many labels the lists of `array` have; 0 where it has none.
-    pub fn listed(array: &ArrayRef) -> usize {
-        fn of<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> usize {
-            lists.offsets()[lists.len()].as_usize() - lists.offsets()[0].as_usize()
-        }
-        match array.data_type() {
-            DataType::List(_) => of(array.as_list::<i32>()),
-            DataType::LargeList(_) => of(array.as_list::<i64>()),
-            _ => 0,
-        }
-    }
-
-    fn from_lists<O: OffsetSizeTrait>(lists: &'a GenericListArray<O>) -> Result<Self> {
-        let offsets = lists.offsets();
-        let first = offsets[0].as_usize();
+    fn from_lists(array: &ArrayRef, (values, ranges): Lists<'a>, room: &Room) -> Result<Self> {
+        let known = || ranges.iter().enumerate().filter(|&(row, range)| array.is_valid(row) && !range.is_empty());
+        let first = known().map(|(_, range)| range.start).min().unwrap_or(0);
+        let end = known().map(|(_, range)| range.end).max().unwrap_or(0);
+        // Views may have labels in common.
+        let listed: usize = known().map(|(_, range)| range.len()).sum();
+        room.check((listed + (end - first)).saturating_mul(size_of::<u32>()), WHAT)?;
         // Rows of a long column share its values; only their own are read.
-        let Categories { texts, index } = categories_in(lists.values(), first..offsets[lists.len()].as_usize())?;
-        let mut sets = LabelSets::default();
+        let Categories { texts, index } = categories_in(values, first..end)?;
+        let mut sets = LabelSets { positions: Vec::with_capacity(listed), ..LabelSets::default() };
         let mut position = vec![MISSING; texts.len()];
-        for row in 0..lists.len() {
-            let range = offsets[row].as_usize() - first..offsets[row + 1].as_usize() - first;
-            if lists.is_null(row) {
+        for (row, range) in ranges.iter().enumerate() {
+            if array.is_null(row) {
                 sets.spans.push(None);
                 continue;
             }
             let start = sets.positions.len();
-            for &entry in &index[range] {
+            let entries = if range.is_empty() { &[] } else { &index[range.start - first..range.end - first] };
+            for &entry in entries {
                 if entry == MISSING {
                     return Err(Error::Data("a list of labels misses one; leave it out, or the whole list".into()));
                 }
@@ -99,42 +90,76 @@ impl<'a> LabelSets<'a> {
         Ok(sets)
     }
 
-    fn from_texts(cells: &Categories<'a>) -> Self {
+    fn from_texts(cells: &Categories<'a>, room: &Room) -> Result<Self> {
         let mut sets = LabelSets::default();
         let mut positions: HashMap<Cow<'a, str>, u32> = HashMap::new();
-        let texts = &mut sets.texts;
-        let mut position = |label: Cow<'a, str>| match positions.get(&label) {
-            Some(&position) => position,
-            None => {
-                let next = texts.len() as u32;
-                positions.insert(label.clone(), next);
-                texts.push(label);
-                next
-            }
-        };
-        let of_cell: Vec<Range<usize>> = (cells.texts.iter())
-            .map(|cell| {
-                let start = sets.positions.len();
-                match cell {
-                    Cow::Borrowed(cell) => {
-                        sets.positions.extend(labels_in(cell).map(|label| position(Cow::Borrowed(label))));
-                    }
-                    Cow::Owned(cell) => {
-                        sets.positions.extend(labels_in(cell).map(|label| position(Cow::Owned(label.to_string()))));
-                    }
+        let mut of_cell = Vec::with_capacity(cells.texts.len());
+        for cell in &cells.texts {
+            let start = sets.positions.len();
+            let n_labels = 1 + cell.matches(BETWEEN).count();
+            room.reserve(&mut sets.positions, n_labels, WHAT)?;
+            let mut add = |label: Cow<'a, str>| {
+                if let Some(&position) = positions.get(&label) {
+                    sets.positions.push(position);
+                    return Ok(());
                 }
-                start..sets.positions.len()
-            })
-            .collect();
-        let span = |&cell: &u32| (cell != MISSING).then(|| of_cell[cell as usize].clone());
+                let next = sets.texts.len();
+                if next == sets.texts.capacity() {
+                    room.check((2 * next).saturating_mul(LABEL_BYTES), WHAT)?;
+                }
+                positions.insert(label.clone(), next as u32);
+                sets.positions.push(next as u32);
+                sets.texts.push(label);
+                Ok(())
+            };
+            match cell {
+                Cow::Borrowed(cell) => labels_in(cell).map(Cow::Borrowed).try_for_each(&mut add)?,
+                Cow::Owned(cell) => {
+                    labels_in(cell).map(|label| Cow::Owned(label.to_string())).try_for_each(&mut add)?
+                }
+            }
+            of_cell.push(start..sets.positions.len());
+        }
+        let span = |&cell: &u32| (cell != MISSING).then(|| Range::clone(&of_cell[cell as usize]));
         sets.spans.extend(cells.index.iter().map(span));
-        sets
+        Ok(sets)
     }
 
     /// The set of each row as positions in `texts`, `None` where it is unknown.
-    pub fn rows(&self) -> impl Iterator<Item = Option<&[u32]>> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Option<&[u32]>> {
         self.spans.iter().map(|span| Some(&self.positions[span.clone()?]))
     }
+}
+
+/// The values of lists, and for each row where its own are.
+type Lists<'a> = (&'a ArrayRef, Vec<Range<usize>>);
+
+/// The lists in `array`; `None` if its type is none of lists.
+fn lists(array: &ArrayRef) -> Option<Lists<'_>> {
+    fn of<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> Lists<'_> {
+        let ranges = lists.offsets().windows(2).map(|pair| pair[0].as_usize()..pair[1].as_usize());
+        (lists.values(), ranges.collect())
+    }
+    fn of_views<O: OffsetSizeTrait>(views: &GenericListViewArray<O>) -> Lists<'_> {
+        let rows = views.offsets().iter().zip(views.sizes());
+        let ranges = rows.map(|(start, size)| start.as_usize()..start.as_usize() + size.as_usize());
+        (views.values(), ranges.collect())
+    }
+    Some(match array.data_type() {
+        DataType::List(_) => of(array.as_list::<i32>()),
+        DataType::LargeList(_) => of(array.as_list::<i64>()),
+        DataType::ListView(_) => of_views(array.as_list_view::<i32>()),
+        DataType::LargeListView(_) => of_views(array.as_list_view::<i64>()),
+        DataType::FixedSizeList(..) => {
+            let lists = array.as_fixed_size_list();
+            let ranges = (0..lists.len()).map(|row| {
+                let start = lists.value_offset(row) as usize;
+                start..start + lists.value_length() as usize
+            });
+            (lists.values(), ranges.collect())
+        }
+        _ => return None,
+    })
 }
 
 /// The labels of a text.
@@ -164,13 +189,15 @@ impl LabelColumn {
         LabelColumn { hierarchy, starts: Values::Held(starts), labels: Values::default() }
     }
 
-    /// Appends the rows of `array`.
+    /// Appends the rows of `array` as far as a limit of `memory` bytes leaves room for them.
     ///
     /// # Errors
-    /// [`Error::Data`] for a label that the hierarchy does not have, or too many labels.
-    pub fn add(&mut self, array: &ArrayRef) -> Result<()> {
+    /// [`Error::Data`] for a label that the hierarchy does not have, or too many labels, [`Error::Resource`] if there is
+    /// no room.
+    pub fn add(&mut self, array: &ArrayRef, memory: Option<u64>) -> Result<()> {
+        let room = Room::new(memory);
         let (hierarchy, starts, labels) = (&self.hierarchy, self.starts.held(), self.labels.held());
-        let sets = LabelSets::from_array(array)?;
+        let sets = LabelSets::from_array(array, &room)?;
         let numbers: Vec<u32> = sets.texts.iter().map(|label| hierarchy.number(label)).collect::<Result<_>>()?;
         let mut closure = Closure::new(hierarchy);
         let mut closed = Vec::new();
@@ -183,6 +210,8 @@ impl LabelColumn {
                 }
                 None => closed.push(UNKNOWN),
             }
+            // Few labels in a text may be many for all the rows that share it.
+            room.reserve(labels, closed.len(), WHAT)?;
             labels.extend_from_slice(&closed);
             starts.push(offset(labels.len())?);
         }
@@ -299,6 +328,26 @@ impl LabelColumn {
         (0..self.len()).any(|row| self.of(row).is_none())
     }
 
+    /// Lets clones have the sets in common.
+    pub fn share(&mut self) {
+        self.starts.share();
+        self.labels.share();
+    }
+
+    /// Bytes of the numbers of labels.
+    pub fn label_bytes(&self) -> usize {
+        size_of_val(&self.labels[..])
+    }
+
+    /// Most labels of a row, on average over so many consecutive `rows`, rounded up.
+    pub fn most_mean_len(&self, rows: usize) -> usize {
+        let of_block = |first: usize| {
+            let end = self.len().min(first + rows);
+            (self.starts[end] - self.starts[first]) as usize
+        };
+        (0..self.len()).step_by(rows).map(of_block).max().unwrap_or(0).div_ceil(rows.min(self.len().max(1)))
+    }
+
     /// Labels of a row, on average, rounded up.
     pub fn mean_len(&self) -> usize {
         self.labels.len().div_ceil(self.len().max(1))
@@ -345,7 +394,8 @@ pub fn compare(a: &[u32], b: &[u32], weights: &[f64]) -> (f64, f64) {
 mod tests {
     use arrow_array::builder::{ListBuilder, StringBuilder};
     use arrow_array::types::Int8Type;
-    use arrow_array::{DictionaryArray, StringArray};
+    use arrow_array::{DictionaryArray, Int32Array, ListViewArray, StringArray};
+    use arrow_cast::cast;
 
     use super::*;
 
@@ -358,7 +408,7 @@ mod tests {
     }
 
     fn read(array: &ArrayRef) -> Vec<Option<Vec<String>>> {
-        let sets = LabelSets::from_array(array).unwrap();
+        let sets = LabelSets::from_array(array, &Room::new(None)).unwrap();
         let set = |set: &[u32]| set.iter().map(|&position| sets.texts[position as usize].to_string()).collect();
         sets.rows().map(|row| row.map(set)).collect()
     }
@@ -384,7 +434,11 @@ mod tests {
             assert_eq!(read(array), owned(&rows), "{}", array.data_type());
             assert_eq!(read(&array.slice(2, 2)), owned(&rows[2..4]), "a slice of {}", array.data_type());
         }
-        assert_eq!(LabelSets::from_array(&short.slice(3, 1)).unwrap().texts, ["d"], "labels of other rows are none");
+        assert_eq!(
+            LabelSets::from_array(&short.slice(3, 1), &Room::new(None)).unwrap().texts,
+            ["d"],
+            "labels of other rows are none"
+        );
         let rows = [Some(vec!["a", "d"])];
         for other in [DataType::FixedSizeList(item.clone(), 2), DataType::ListView(item.clone())] {
             let array = cast(&lists(&rows), &other).unwrap();
@@ -397,15 +451,15 @@ mod tests {
     fn a_list_must_not_miss_a_label() {
         let mut lists = ListBuilder::new(StringBuilder::new());
         lists.append_value([Some("a"), None]);
-        let error = LabelSets::from_array(&(Arc::new(lists.finish()) as ArrayRef)).unwrap_err();
+        let error = LabelSets::from_array(&(Arc::new(lists.finish()) as ArrayRef), &Room::new(None)).unwrap_err();
         assert!(error.to_string().contains("misses one"), "{error}");
     }
 
     #[test]
     fn sets_are_closed_and_labels_that_occur_share_the_weight() {
         let mut column = LabelColumn::new(hierarchy(), 3);
-        column.add(&lists(&[Some(vec!["a/b", "a/b"]), Some(vec![])])).unwrap();
-        column.add(&lists(&[None, Some(vec!["d", "a"])])).unwrap();
+        column.add(&lists(&[Some(vec!["a/b", "a/b"]), Some(vec![])]), None).unwrap();
+        column.add(&lists(&[None, Some(vec!["d", "a"])]), None).unwrap();
         let rows: Vec<Option<&[u32]>> = (0..4).map(|row| column.of(row)).collect();
         assert_eq!(rows, [Some(&[0, 1][..]), Some(&[]), None, Some(&[0, 3])]);
         assert_eq!(
@@ -413,8 +467,32 @@ mod tests {
             [Some(true), Some(false), None]
         );
         assert_eq!(column.shares(), [0.4, 0.2, 0.0, 0.4]);
-        let error = column.add(&lists(&[Some(vec!["a/d"])])).unwrap_err().to_string();
+        // Of the row that is not known, too.
+        assert_eq!([1, 2, 4, 9].map(|rows| column.most_mean_len(rows)), [2, 2, 2, 2]);
+        assert_eq!((column.mean_len(), column.label_bytes()), (2, 20));
+        let error = column.add(&lists(&[Some(vec!["a/d"])]), None).unwrap_err().to_string();
         assert!(error.contains("'a/d' is not one of the 4") && error.contains("'a/b'"), "{error}");
+    }
+
+    #[test]
+    fn rows_that_share_their_labels_are_counted_before_they_are_held() {
+        // A text of 2,000 labels, of which each is one of 5,000 rows' own.
+        let names: Vec<String> = (0..2_000).map(|n| format!("{n:04}")).collect();
+        let hierarchy = Arc::new(Hierarchy::from_paths(names.iter().map(String::as_str), 0.5).unwrap());
+        let text: ArrayRef = Arc::new(StringArray::from(vec![names.join("@")]));
+        let keys = Int32Array::from(vec![0; 5_000]);
+        let shared: ArrayRef = Arc::new(DictionaryArray::new(keys, text));
+        let add = |memory| LabelColumn::new(hierarchy.clone(), 0).add(&shared, Some(memory));
+        let error = add(1).unwrap_err().to_string();
+        assert!(error.contains("do not do for the label sets of rows"), "{error}");
+        add(1 << 40).unwrap();
+        // Views of the same labels are not copied one by one.
+        let field = Arc::new(Field::new_list_field(DataType::Utf8, true));
+        let (starts, sizes) = (vec![0i32; 5_000].into(), vec![2_000i32; 5_000].into());
+        let names: ArrayRef = Arc::new(StringArray::from(names));
+        let views: ArrayRef = Arc::new(ListViewArray::new(field, starts, sizes, names, None));
+        assert!(matches!(LabelSets::from_array(&views, &Room::new(Some(1))), Err(Error::Resource(_))));
+        assert_eq!(LabelSets::from_array(&views, &Room::new(Some(1 << 40))).unwrap().positions.len(), 10_000_000);
     }
 
     #[test]

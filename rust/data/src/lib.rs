@@ -44,6 +44,7 @@ pub mod integer_targets;
 pub mod labels;
 pub mod profile;
 mod rest;
+mod room;
 pub mod schema;
 pub mod source;
 mod sparse;

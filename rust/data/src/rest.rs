@@ -48,8 +48,8 @@ impl<'a> RestIntake<'a> {
 
     /// The rows.
     pub(crate) fn intake(&self) -> Intake<'_> {
-        let Intake { unlabelled, monitor, .. } = *self.intake;
-        Intake { source: &self.source, problem: &self.problem, unlabelled, monitor }
+        let Intake { unlabelled, monitor, memory, .. } = *self.intake;
+        Intake { source: &self.source, problem: &self.problem, unlabelled, monitor, memory }
     }
 }
 

@@ -81,8 +81,8 @@ impl<'a> SparseIntake<'a> {
 
     /// The rows without the sparse columns.
     pub(crate) fn rest(&self) -> Intake<'_> {
-        let Intake { unlabelled, monitor, .. } = *self.intake;
-        Intake { source: self.columns.rest.as_ref(), problem: &self.problem, unlabelled, monitor }
+        let Intake { unlabelled, monitor, memory, .. } = *self.intake;
+        Intake { source: self.columns.rest.as_ref(), problem: &self.problem, unlabelled, monitor, memory }
     }
 
     /// `error` with the source and the sparse feature at `number` named.

@@ -20,7 +20,7 @@ pub enum Keep<'a> {
 pub enum Values<T: ArrowNativeType> {
     /// In memory.
     Held(Vec<T>),
-    /// In a mapped file.
+    /// In a mapped file, or in memory that clones share.
     Mapped(ScalarBuffer<T>),
 }
 
@@ -53,6 +53,13 @@ impl<T: ArrowNativeType> Values<T> {
         }
     }
 
+    /// Lets clones have the values in common. They are not copied.
+    pub fn share(&mut self) {
+        if let Values::Held(values) = self {
+            *self = Values::Mapped(std::mem::take(values).into());
+        }
+    }
+
     /// The values, in memory.
     pub fn into_held(mut self) -> Vec<T> {
         std::mem::take(self.held())
@@ -63,10 +70,15 @@ impl<T: ArrowNativeType> Values<T> {
         if pieces.len() == 1 {
             return Ok(pieces.swap_remove(0));
         }
-        let slices: Vec<&[T]> = pieces.iter().map(|piece| &piece[..]).collect();
         Ok(match keep {
-            Keep::Memory => Values::Held(slices.concat()),
-            Keep::Scratch(scratch) => Values::Mapped(scratch.values(slices.into_iter())?),
+            Keep::Memory => {
+                let len = pieces.iter().map(|piece| piece.len()).sum();
+                let mut all = Vec::with_capacity(len);
+                // Each piece goes when it is copied.
+                pieces.into_iter().for_each(|piece| all.extend_from_slice(&piece));
+                Values::Held(all)
+            }
+            Keep::Scratch(scratch) => Values::Mapped(scratch.values(pieces.iter().map(|piece| &piece[..]))?),
         })
     }
 

@@ -185,7 +185,8 @@ fn grow_forest(
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
-        let intake = Intake { source, problem: &problem, unlabelled: params.treatment(), monitor };
+        let intake =
+            Intake { source, problem: &problem, unlabelled: params.treatment(), monitor, memory: options.memory };
         let scan = options.scan(&intake, params.max_bins)?;
         params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
         check(
@@ -210,7 +211,7 @@ fn grow_forest(
                 let problem = problem.alone(target);
                 let silent = Monitor::default();
                 let unlabelled = Unlabelled::Ignore;
-                let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent };
+                let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent, memory: options.memory };
                 let own = Prepared::profile(&intake, &single_target(params), Some(&resources))?;
                 Ok(Prepared { is_part: prepared.is_part, ..own })
             })?;
@@ -248,7 +249,7 @@ pub fn grow_tree(
     }
     pool(1)?.install(|| {
         let prepared = Prepared::profile(
-            &Intake { source, problem: &problem, unlabelled: params.treatment(), monitor },
+            &Intake { source, problem: &problem, unlabelled: params.treatment(), monitor, memory: None },
             params,
             None,
         )?;

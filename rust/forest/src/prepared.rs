@@ -19,7 +19,7 @@ use crate::tree_worker::TreeWorker;
 use ferrank_data::intake::{Intake, Unlabelled, numbered};
 use ferrank_data::profile::Scale;
 use ferrank_data::schema::{Problem, names};
-use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part, TargetColumn};
 use ferrank_ranking::{Checkpoint, DataShape, RunOptions, ScanSummary};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Result, check};
@@ -105,8 +105,16 @@ impl Prepared {
             ),
         }
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
+        if let Some(Resources { budget, .. }) = &outside {
+            budget.check(external::block_bytes(rows, &book), "the label sets of a block of rows")?;
+        }
         let part = Part::new(intake, &book, counts, keep)?;
         let store = CodeStore::from_parts(book, vec![part], keep)?;
+        if held {
+            // What a plan knows of label sets is a mean over all labels; the components of rows are as many as their labels.
+            let components = store.targets.iter().map(TargetColumn::label_bytes).sum();
+            Budget::check_early(intake.memory, components, "the label sets of rows as components")?;
+        }
         Prepared::new(params, problem.clone(), store, is_part, outside)
     }
 

@@ -104,7 +104,7 @@ impl RunOptions<'_> {
                 let bytes = Profile::bytes(intake, max_bins, rows)?;
                 Budget::check_early(self.memory, bytes, "the profile of so many columns")?;
             }
-            let profile = Profile::within(intake, max_bins, self.memory)?;
+            let profile = Profile::new(intake, max_bins)?;
             let counts = profile.counts;
             log_ignored(name, counts);
             return Ok(ScanSummary {

@@ -59,12 +59,13 @@ impl AllTargets {
         };
         let n_rows = profile.counts.kept as usize;
         let mut labels = Labels { targets: empty_targets(&own, profile, n_rows, source.name())?, groups: Vec::new() };
-        let intake = Intake { source, problem: &own, unlabelled, monitor };
+        let intake = Intake { source, problem: &own, unlabelled, monitor, memory: None };
         let counts = intake.pass(Phase::Coding, |batch| labels.add(&intake, batch))?;
         if counts.kept != profile.counts.kept {
             return Err(intake.changed());
         }
-        let Labels { targets: columns, groups } = labels;
+        let Labels { targets: mut columns, groups } = labels;
+        columns.iter_mut().for_each(TargetColumn::share);
         let groups =
             own.groups.map(|_| Groups::new(&[Values::Held(groups)], source.name(), Keep::Memory)).transpose()?;
         Ok(AllTargets { columns, groups, n_rows })

@@ -185,7 +185,8 @@ fn accumulate_within(
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
-        let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor };
+        let intake =
+            Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor, memory: options.memory };
         let scan = options.scan(&intake, 0)?;
         numbered(scan.rows, source.name(), "Relief")?;
         match selection {
@@ -268,6 +269,11 @@ fn memory_limits(
             problem.targets.len() * (2 * size_of::<f64>() + size_of::<u16>()) + size_of::<f64>() + size_of::<bool>(),
         ),
     };
+    let labels = scan.profile.targets.iter().map(|target| match target {
+        ColumnProfile::Labels(labels) => labels.mean_closed(scan.profile.counts.kept),
+        _ => Ok(0.0),
+    });
+    let target_bytes = target_bytes + size_of::<u32>() * labels.sum::<Result<f64>>()?.ceil() as usize;
     // The hash of the group, its number, and what is known of each.
     let target_bytes = target_bytes + if problem.groups.is_some() { 48 } else { 0 };
     // A query beside streamed rows: its lists and sums, its values as rows and in panels.

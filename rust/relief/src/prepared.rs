@@ -107,7 +107,8 @@ impl<'a> Prepared<'a> {
             Table::Streamed(_) => "read again for each pass",
         };
         info!("memory plan: {n_rows} rows are {place}");
-        let Labels { targets, groups } = labels;
+        let Labels { mut targets, groups } = labels;
+        targets.iter_mut().for_each(TargetColumn::share);
         let groups = problem.groups.as_ref().map(|_| Groups::new(&[Values::Held(groups)], name, Keep::Memory));
         let groups = groups.transpose()?;
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };

@@ -16,7 +16,6 @@ mod ipc;
 mod merge;
 mod range;
 mod ranked;
-mod room;
 mod sample;
 mod sparse;
 #[cfg(test)]
@@ -34,7 +33,6 @@ use distinct::{Distinct, count_distinct};
 use range::Range;
 pub(crate) use ranked::Ranked;
 use ranked::{ABREAST, Ranker, SampledValues};
-use room::TextRoom;
 use sample::RowSample;
 
 use crate::column::{MISSING, categories, not_finite, numbers};
@@ -43,6 +41,7 @@ use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::View;
 use crate::intake::{Counts, Intake};
 use crate::labels::LabelSets;
+use crate::room::Room;
 use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
 use crate::sparse::SparseIntake;
 use ferrank_runtime::error::{Error, Result};
@@ -109,7 +108,7 @@ pub struct Place {
 pub fn profile(part: View<'_>, max_bins: usize, place: Place, threads: usize, monitor: &Monitor) -> Result<Profile> {
     let problem = part.problem()?;
     let intake = part.intake(&problem, monitor);
-    pool(threads)?.install(|| Profile::new_part(&intake, max_bins, place, None))
+    pool(threads)?.install(|| Profile::new_part(&intake, max_bins, place))
 }
 
 /// Everything one pass must know.
@@ -286,12 +285,7 @@ impl Profile {
     ///
     /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
     pub fn new(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
-        Profile::within(intake, max_bins, None)
-    }
-
-    /// The same with texts of categories and labels that `memory` bytes leave room for; `None`: half of what is free.
-    pub fn within(intake: &Intake<'_>, max_bins: usize, memory: Option<u64>) -> Result<Self> {
-        let mut profile = Profile::new_part(intake, max_bins, Place::default(), memory)?;
+        let mut profile = Profile::new_part(intake, max_bins, Place::default())?;
         profile.rank();
         Ok(profile)
     }
@@ -322,8 +316,8 @@ impl Profile {
     }
 
     /// The same for a part of the data set.
-    fn new_part(intake: &Intake<'_>, max_bins: usize, place: Place, memory: Option<u64>) -> Result<Self> {
-        let room = TextRoom::new(memory);
+    fn new_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
+        let room = Room::new(intake.memory);
         match SparseIntake::new(intake)? {
             Some(sparse) => Profile::with_sparse(&sparse, max_bins, place, &room),
             None => Profile::by_batch(intake, max_bins, place, intake.problem.features.len(), &room),
@@ -331,13 +325,7 @@ impl Profile {
     }
 
     /// The profile of the columns in the batches of `intake`, with the rows sampled of a table with `n_features` features.
-    fn by_batch(
-        intake: &Intake<'_>,
-        max_bins: usize,
-        place: Place,
-        n_features: usize,
-        room: &TextRoom,
-    ) -> Result<Self> {
+    fn by_batch(intake: &Intake<'_>, max_bins: usize, place: Place, n_features: usize, room: &Room) -> Result<Self> {
         let mut profile = Profile::empty(intake.problem, max_bins);
         profile.sample = RowSample::new(sampled_rows(n_features, max_bins));
         let Place { mut first_row, of_rows } = place;
@@ -416,7 +404,7 @@ impl Profile {
         Ok((n_numeric(&rest.features) + n_numeric(&rest.targets)) * column + entries)
     }
 
-    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64, room: &TextRoom) -> Result<()> {
+    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64, room: &Room) -> Result<()> {
         let problem = intake.problem;
         let holds_all = self.sample.holds_all();
         let sampled = self.sample.draw(first_row, batch.num_rows());
@@ -500,7 +488,7 @@ fn sampled_rows(n_features: usize, max_bins: usize) -> usize {
 }
 
 impl ColumnProfile {
-    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool, room: &TextRoom) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool, room: &Room) -> Result<()> {
         match self {
             ColumnProfile::Numeric(numeric) => numeric.add(array, sampled, holds_all),
             ColumnProfile::Nominal(nominal) => nominal.add(array, room),
@@ -667,7 +655,7 @@ fn known(value: f64) -> f64 {
 }
 
 impl NominalProfile {
-    fn add(&mut self, array: &ArrayRef, room: &TextRoom) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, room: &Room) -> Result<()> {
         let read = categories(array)?;
         let mut counts = vec![0u64; read.texts.len()];
         for &position in &read.index {
@@ -714,9 +702,8 @@ impl LabelProfile {
         }
     }
 
-    fn add(&mut self, array: &ArrayRef, room: &TextRoom) -> Result<()> {
-        room.check_listed(LabelSets::listed(array))?;
-        let sets = LabelSets::from_array(array)?;
+    fn add(&mut self, array: &ArrayRef, room: &Room) -> Result<()> {
+        let sets = LabelSets::from_array(array, room)?;
         self.missing += sets.rows().filter(Option::is_none).count() as u64;
         self.listed += sets.rows().flatten().map(|set| set.len() as u64).sum::<u64>();
         match &self.plan.hierarchy {

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::distinct::Distinct;
 use super::ranked::SampledValues;
-use super::room::TextRoom;
 use super::{ColumnProfile, NumericProfile, Place, Profile, known};
+use crate::room::Room;
 use crate::schema::names;
 use crate::sparse::SparseIntake;
 use ferrank_runtime::error::Result;
@@ -26,12 +26,7 @@ impl SampledRows {
 
 impl Profile {
     /// The profile of the columns of `sparse` and of those beside them.
-    pub(super) fn with_sparse(
-        sparse: &SparseIntake<'_>,
-        max_bins: usize,
-        place: Place,
-        room: &TextRoom,
-    ) -> Result<Self> {
+    pub(super) fn with_sparse(sparse: &SparseIntake<'_>, max_bins: usize, place: Place, room: &Room) -> Result<Self> {
         let problem = sparse.intake.problem;
         let mut profile = Profile::by_batch(&sparse.rest(), max_bins, place, problem.features.len(), room)?;
         let values = sparse.by_feature()?;

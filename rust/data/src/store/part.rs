@@ -25,9 +25,10 @@ use super::coder::Coder;
 use super::entries::{CodedEntries, Entries};
 use super::targets::{Answers, TargetColumn};
 use crate::intake::{CHUNK_ROWS, Counts, Intake};
-use crate::labels::LabelColumn;
+use crate::labels::{self, LabelColumn};
 use crate::profile::Scale;
 use crate::rest::RestIntake;
+use crate::room::Room;
 use crate::source::IpcSource;
 use crate::sparse::SparseIntake;
 use crate::values::{Keep, Values};
@@ -59,7 +60,9 @@ impl Part {
             Keep::Memory => {
                 let mut chunks = Vec::with_capacity(rows.div_ceil(CHUNK_ROWS));
                 let mut answers = Vec::with_capacity(chunks.capacity());
+                let room = Room::new(intake.memory);
                 let entries = fill(intake, book, counts, CHUNK_ROWS, |chunk, of_chunk| {
+                    room.hold(of_chunk.columns.iter().map(TargetColumn::label_bytes).sum(), labels::WHAT)?;
                     chunks.push(chunk);
                     answers.push(of_chunk);
                     Ok(())
@@ -73,8 +76,10 @@ impl Part {
                     other => Error::Data(format!("{}: {other}", intake.source.name())),
                 };
                 let mut writer = FileWriter::try_new(BufWriter::new(&file), &book.schema()).map_err(failed)?;
-                let height = (CHUNK_BYTES / book.row_bytes().max(1)).clamp(1, CHUNK_ROWS).next_power_of_two();
-                fill(intake, book, counts, height.min(CHUNK_ROWS), |chunk, answers| {
+                let row_bytes = book.row_bytes() + book.label_bytes();
+                let height = (CHUNK_BYTES / row_bytes.max(1)).clamp(1, CHUNK_ROWS).next_power_of_two();
+                fill(intake, book, counts, height.min(CHUNK_ROWS), |chunk, mut answers| {
+                    answers.columns.iter_mut().for_each(TargetColumn::share);
                     writer.write(&batch(book, &chunk, &answers, 0).map_err(failed)?).map_err(failed)
                 })?;
                 writer.finish().map_err(failed)?;

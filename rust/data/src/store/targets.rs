@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt16Array, UInt64Array}
 use rayon::prelude::*;
 
 use crate::column::{MISSING, categories, numeric_values};
-use crate::intake::Intake;
+use crate::intake::{CHUNK_ROWS, Intake};
 use crate::labels::LabelColumn;
 use crate::profile::{Categories, ColumnProfile, MISSING_U16, Profile};
 use crate::schema::{Attribute, Problem};
@@ -89,7 +89,7 @@ pub fn add_values(columns: &mut [TargetColumn], intake: &Intake<'_>, batch: &Rec
     let Problem { targets, features, .. } = intake.problem;
     let attributes: Vec<&Attribute> = targets.iter().chain(features).take(columns.len()).collect();
     columns.par_iter_mut().zip(attributes).try_for_each(|(column, attribute)| {
-        column.add(batch, attribute.column).map_err(|error| intake.in_column(attribute.column, error))
+        column.add(batch, attribute.column, intake.memory).map_err(|error| intake.in_column(attribute.column, error))
     })
 }
 
@@ -131,6 +131,29 @@ impl TargetColumn {
         }
     }
 
+    /// The same on average over the rows of the block of [`CHUNK_ROWS`] rows that has most.
+    pub fn most_listed(&self) -> usize {
+        match self {
+            TargetColumn::Labels(labels) => labels.most_mean_len(CHUNK_ROWS),
+            _ => self.n_listed(),
+        }
+    }
+
+    /// Bytes of label sets.
+    pub fn label_bytes(&self) -> usize {
+        match self {
+            TargetColumn::Labels(labels) => labels.label_bytes(),
+            _ => 0,
+        }
+    }
+
+    /// Lets clones have label sets in common, which may be large.
+    pub fn share(&mut self) {
+        if let TargetColumn::Labels(labels) = self {
+            labels.share();
+        }
+    }
+
     /// Bytes that the value of a row takes, on average.
     pub fn row_bytes(&self) -> usize {
         match self {
@@ -155,7 +178,7 @@ impl TargetColumn {
         })
     }
 
-    fn add(&mut self, batch: &RecordBatch, column: usize) -> Result<()> {
+    fn add(&mut self, batch: &RecordBatch, column: usize, memory: Option<u64>) -> Result<()> {
         match self {
             TargetColumn::Numeric(values) => numeric_values(batch.column(column), values.held()),
             TargetColumn::Nominal { categories: names, codes } => {
@@ -167,7 +190,7 @@ impl TargetColumn {
                 }));
                 Ok(())
             }
-            TargetColumn::Labels(labels) => labels.add(batch.column(column)),
+            TargetColumn::Labels(labels) => labels.add(batch.column(column), memory),
         }
     }
 }
@@ -218,7 +241,7 @@ impl Answers {
                 }
                 TargetColumn::Labels(labels) => {
                     let of = of.filter_map(|piece| match piece {
-                        TargetColumn::Labels(labels) => Some(labels.clone()),
+                        TargetColumn::Labels(labels) => Some(std::mem::replace(labels, labels.none())),
                         _ => None,
                     });
                     *labels = labels.joined(of.collect(), keep)?;

@@ -3,6 +3,7 @@
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::schema::Task;
 use ferrank_data::store::{TargetColumn, label_code};
+use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 
 /// What is to be predicted.
@@ -82,7 +83,13 @@ pub enum TargetPair {
 impl Target {
     pub(super) fn new(task: Task, name: &str, train: TargetColumn, test: TargetColumn) -> Result<Vec<Self>> {
         match (train, test) {
-            (TargetColumn::Labels(train), TargetColumn::Labels(test)) => Ok(Target::from_hierarchy(&train, &test)),
+            (TargetColumn::Labels(train), TargetColumn::Labels(test)) => {
+                let of_part = |part: &LabelColumn| part.shares().iter().filter(|share| **share > 0.0).count();
+                let values = (of_part(&train) + of_part(&test)).saturating_mul(train.len() + test.len());
+                let bytes = values.saturating_mul(size_of::<Option<bool>>());
+                Budget::check_early(None, bytes, "each label of all rows")?;
+                Ok(Target::from_hierarchy(&train, &test))
+            }
             (train, test) => {
                 let values = TargetPair::new(task, name, train, test)?;
                 Ok(vec![Target { name: name.to_string(), weight: 1.0, values }])

@@ -186,10 +186,15 @@ impl Stream {
     pub fn push(&self, batch: &dyn ChunkSource, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Stream> {
         let problem = Problem::resolve(&batch.schema(), &self.roles, batch.name())?;
         self.settings.ranker().validate_stream(&DataShape::new(&problem))?;
-        let intake =
-            Intake { source: batch, problem: &problem, unlabelled: self.settings.ranker().unlabelled(), monitor };
+        let intake = Intake {
+            source: batch,
+            problem: &problem,
+            unlabelled: self.settings.ranker().unlabelled(),
+            monitor,
+            memory: options.memory,
+        };
         // It looks at every value, so that one that will not do is refused with its batch.
-        let counts = pool(options.threads)?.install(|| Profile::within(&intake, 0, options.memory))?.counts;
+        let counts = pool(options.threads)?.install(|| Profile::new(&intake, 0))?.counts;
         counts.labelled(batch.name(), intake.unlabelled)?;
         let mut next = Stream { n_unlabelled: self.n_unlabelled + counts.unlabelled, ..self.clone() };
         let schema = match &self.schema {

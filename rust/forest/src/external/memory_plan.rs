@@ -50,8 +50,8 @@ impl MemoryPlan {
         let per_row = bytes_per_row(context);
         // The memory of a thread for a block in a pass, and for the copies of a subtree.
         let codes: usize = CASCADE[1..].iter().sum();
-        let fixed =
-            threads * (CHUNK_ROWS * 48 + codes) + CHUNK_ROWS * (context.space.row_bytes(context.store.columns()) + 8);
+        let block = CHUNK_ROWS.min(store.rows) * (context.space.most_row_bytes(store.columns()) + 8);
+        let fixed = threads * (CHUNK_ROWS * 48 + codes) + block;
         // The bag of a thread as groups, and the multiplicity of each.
         let fixed = fixed + threads * 12 * store.groups.as_ref().map_or(0, |groups| groups.len());
         // A bit for each row, for the rows out of the bag of a thread; with out-of-bag scores they are counted there.
@@ -108,6 +108,11 @@ impl MemoryPlan {
 /// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
 pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
     rows < u64::from(u32::MAX) && bytes_in_memory(rows, book, params, rayon::current_num_threads()) <= left as f64
+}
+
+/// Bytes of the label sets of a block of rows as components, which growth in external memory holds in any case.
+pub(crate) fn block_bytes(rows: u64, book: &Codebook) -> usize {
+    usize::try_from(rows).unwrap_or(CHUNK_ROWS).min(CHUNK_ROWS) * book.label_bytes() / 2
 }
 
 /// Bytes of the store of `rows` rows, and of the bags and trees of so many `threads`.

@@ -51,7 +51,7 @@ use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
 use memory_plan::MemoryPlan;
-pub(super) use memory_plan::{bytes_in_memory, bytes_over_parts, holds_all};
+pub(super) use memory_plan::{block_bytes, bytes_in_memory, bytes_over_parts, holds_all};
 use pass::Passes;
 use upper_tree::{State, UpperTree};
 

@@ -78,7 +78,7 @@ impl KeptForest {
         let schema = self.output_schema(output)?;
         let problem = self.problem().elsewhere(source)?;
         let positions: Vec<usize> = problem.features.iter().map(|feature| feature.column).collect();
-        let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor };
+        let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor, memory: None };
         pool(threads)?.install(|| {
             let router = self.router()?;
             let blocks =

@@ -75,7 +75,7 @@ impl ScoreMethod for MdiOob {
         let criterion = Criterion::new(context.space);
         let contrasts = Contrasts::bytes(&criterion, size.leaves, bag_rows, context.space.n_listed(columns));
         // Numbers and multiplicities of the rows of a block, twice, because a partition needs a copy; sides and codes.
-        let block = CHUNK_ROWS * (context.space.row_bytes(columns) + 2 * (4 + 4) + 1 + 2);
+        let block = CHUNK_ROWS.min(size.n_rows) * (context.space.most_row_bytes(columns) + 2 * (4 + 4) + 1 + 2);
         // Vectors grow by doubling, and so have on average half their size to spare.
         (size.leaves * sums as f64 + 1.5 * contrasts) as usize + block
     }

@@ -232,7 +232,17 @@ impl Space {
 
     /// Bytes that the components of a row take, on average over the rows of `columns`.
     pub(crate) fn row_bytes(&self, columns: Columns<'_>) -> usize {
-        let listed = size_of::<u32>() * self.n_listed(columns);
+        self.bytes_of(self.n_listed(columns))
+    }
+
+    /// The same on average over the rows of the block of `CHUNK_ROWS` rows that has most.
+    pub(crate) fn most_row_bytes(&self, columns: Columns<'_>) -> usize {
+        self.bytes_of(self.listed.iter().map(|(origin, _)| columns.of(*origin).most_listed()).sum())
+    }
+
+    /// Bytes that the components of a row take with `n_listed` indicators.
+    fn bytes_of(&self, n_listed: usize) -> usize {
+        let listed = size_of::<u32>() * n_listed;
         let indicators = if self.listed.is_empty() { 0 } else { size_of::<usize>() + listed };
         size_of::<f64>() * (self.width() + usize::from(self.is_weighted())) + indicators
     }

@@ -57,7 +57,7 @@ impl Coded {
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };
-        let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor };
+        let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor, memory: None };
         let profile = Profile::new(&intake, max_bins).unwrap();
         let store = CodeStore::new(&intake, &profile, profile.counts, use_all, Keep::Memory).unwrap();
         Coded { batch: batch.clone(), profile, problem, store }
@@ -67,8 +67,13 @@ impl Coded {
     pub(crate) fn compressed(&self) -> Self {
         let source = TableSource::new("table", self.batch.schema(), vec![self.batch.clone()]).unwrap();
         let monitor = Monitor::default();
-        let intake =
-            Intake { source: &source, problem: &self.problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };
+        let intake = Intake {
+            source: &source,
+            problem: &self.problem,
+            unlabelled: Unlabelled::Ignore,
+            monitor: &monitor,
+            memory: None,
+        };
         let book = Codebook::new(&self.profile, &self.problem, false, "table").unwrap().compressed();
         let part = Part::new(&intake, &book, self.profile.counts, Keep::Memory).unwrap();
         let store = CodeStore::from_parts(book, vec![part], Keep::Memory).unwrap();
@@ -84,8 +89,13 @@ impl Coded {
             let rows = part * n_rows / n_parts..(part + 1) * n_rows / n_parts;
             let batch = self.batch.slice(rows.start, rows.len());
             let source = TableSource::new("part", batch.schema(), vec![batch]).unwrap();
-            let intake =
-                Intake { source: &source, problem: &self.problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };
+            let intake = Intake {
+                source: &source,
+                problem: &self.problem,
+                unlabelled: Unlabelled::Ignore,
+                monitor: &monitor,
+                memory: None,
+            };
             let counts = intake.count().unwrap();
             let start = first;
             first += counts.kept as usize;
@@ -145,7 +155,7 @@ pub(crate) fn label_sets(rows: usize, n_labels: usize, missing: bool) -> TargetC
     let paths: Vec<String> = (0..n_labels).map(|label| format!("l{label}/x")).collect();
     let hierarchy = Hierarchy::from_paths(paths.iter().map(String::as_str), 0.75).unwrap();
     let mut column = LabelColumn::new(Arc::new(hierarchy), rows);
-    column.add(&(Arc::new(lists.finish()) as ArrayRef)).unwrap();
+    column.add(&(Arc::new(lists.finish()) as ArrayRef), None).unwrap();
     TargetColumn::Labels(column)
 }
 
