@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hostile
 import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are those of Linux")
@@ -82,7 +81,10 @@ def test_texts_stay_within_the_memory_limit(bomb: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranker", ["forest", "relief", "association"])
-@pytest.mark.parametrize("bomb", [name for name in hostile._BOMBS if "label" in name])
+@pytest.mark.parametrize(
+    "bomb",
+    ["_labels_bomb", "_deep_labels_bomb", "_label_lists_bomb", "_label_views_bomb", "_label_text_bomb"],
+)
 def test_label_sets_stay_within_the_memory_limit(bomb: str, ranker: str, tmp_path: Path) -> None:
     check_bomb(bomb, ranker, tmp_path)
 
@@ -90,9 +92,10 @@ def test_label_sets_stay_within_the_memory_limit(bomb: str, ranker: str, tmp_pat
 def check_bomb(bomb: str, ranker: str, folder: Path) -> None:
     """Rank a file that unpacks to much, within a limit of memory and of the address space."""
     path = folder / "bomb.arrow"
-    path.write_bytes(hostile._made(bomb))
     code = f"""
-import campaign, resource, ferrank as fr
+import campaign, hostile, resource, ferrank as fr
+with open({str(path)!r}, "wb") as file:
+    file.write(hostile._made({bomb!r}))
 resource.setrlimit(resource.RLIMIT_AS, (campaign.ADDRESS_SPACE, campaign.ADDRESS_SPACE))
 few = {{"forest": {{"n_estimators": 2}}, "relief": {{"n_neighbors": 2}}, "association": {{}}}}[{ranker!r}]
 limits = {{"memory_limit": "400MB", "n_jobs": 1}}

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use ferrank::forest::{KeptForest, Output};
 use ferrank::hierarchy::Hierarchy;
 use ferrank::inspect::inspect;
 use ferrank::monitor::Monitor;
 use ferrank::profile::Profile;
 use ferrank::run::{accumulate, read_accumulator};
 use ferrank::schema::{Roles, Targets};
-use ferrank::source::{ChunkSource, IpcSource, TableSource, open, read_json};
+use ferrank::source::{ChunkSource, IpcSource, TableSource, open, parquet_sizes, read_json};
 use ferrank::{ForestParams, RunOptions, Settings};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,7 +22,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub type Target = fn(&[u8]);
 
 /// All targets by name; the corpus has a folder for each.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("arff", arff),
     ("numbers", numbers),
     ("hierarchy", hierarchy),
@@ -31,6 +32,8 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("profile", profile),
     ("accumulator", accumulator),
     ("ledger", ledger),
+    ("kept_forest", kept_forest),
+    ("parquet_footer", parquet_footer),
 ];
 
 /// ARFF files: headers, dense and sparse rows.
@@ -143,7 +146,23 @@ pub fn ledger(bytes: &[u8]) {
     });
 }
 
-/// What the ledger is of.
+/// Kept forests, which predict the rows of a table.
+pub fn kept_forest(bytes: &[u8]) {
+    let Ok(forest) = KeptForest::from_ipc(bytes.to_vec()) else { return };
+    let _ = (forest.description(), forest.interactions(), forest.trends());
+    for output in [Output::default(), Output::Shares, Output::Leaves] {
+        let _ = forest.predict(&run().0, output, 1, &Monitor::default(), |_| Ok(()));
+    }
+}
+
+/// The sizes of columns in the footers of Parquet files.
+pub fn parquet_footer(bytes: &[u8]) {
+    if let Ok(groups) = parquet_sizes(bytes) {
+        assert!(groups.windows(2).all(|pair| pair[0].1.len() == pair[1].1.len()), "row groups of other columns");
+    }
+}
+
+/// What the ledger is of, and what a kept forest predicts.
 fn run() -> &'static (TableSource, Roles, Settings) {
     static RUN: OnceLock<(TableSource, Roles, Settings)> = OnceLock::new();
     RUN.get_or_init(|| {

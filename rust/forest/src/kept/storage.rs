@@ -53,7 +53,7 @@ impl KeptForest {
         writer.finish()
     }
 
-    /// Maps the file at `path`.
+    /// Reads the file at `path`.
     ///
     /// # Errors
     /// The file cannot be read, or is not a sound forest.
