@@ -305,25 +305,65 @@ class _Radius(ReliefF):
 
 
 class SURF(_Radius):
-    """SURF (Greene et al. 2009); parameters and attributes as of :class:`ReliefF`, without k."""
+    """SURF (Greene et al. 2009); parameters and attributes as of :class:`ReliefF`, without k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank.rebate import SURF
+    >>> X = np.random.default_rng(0).integers(3, size=(200, 6))
+    >>> relief = SURF(n_features_to_select=2)
+    >>> relief.fit(X, (X[:, 1] + X[:, 4]) % 2).top_features_[:2].tolist()
+    [1, 4]
+    """
 
     _rule: ClassVar[Rule] = "surf"
 
 
 class SURFstar(_Radius):
-    """SURF* (Greene et al. 2010); parameters and attributes as of :class:`ReliefF`, without k."""
+    """SURF* (Greene et al. 2010); parameters and attributes as of :class:`ReliefF`, without k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank.rebate import SURFstar
+    >>> X = np.random.default_rng(0).integers(3, size=(200, 6))
+    >>> relief = SURFstar(n_features_to_select=2)
+    >>> relief.fit(X, (X[:, 1] + X[:, 4]) % 2).top_features_[:2].tolist()
+    [1, 4]
+    """
 
     _rule: ClassVar[Rule] = "surf_star"
 
 
 class MultiSURF(_Radius):
-    """MultiSURF (Urbanowicz et al. 2018); parameters and attributes as of :class:`ReliefF`, without k."""
+    """MultiSURF (Urbanowicz et al. 2018); parameters and attributes as of :class:`ReliefF`, without k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank.rebate import MultiSURF
+    >>> X = np.random.default_rng(0).integers(3, size=(200, 6))
+    >>> relief = MultiSURF(n_features_to_select=2)
+    >>> relief.fit(X, (X[:, 1] + X[:, 4]) % 2).top_features_[:2].tolist()
+    [1, 4]
+    """
 
     _rule: ClassVar[Rule] = "multisurf"
 
 
 class MultiSURFstar(_Radius):
-    """MultiSURF* (Granizo-Mackenzie and Moore 2013); parameters and attributes as of :class:`ReliefF`."""
+    """MultiSURF* (Granizo-Mackenzie and Moore 2013); parameters and attributes as of :class:`ReliefF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank.rebate import MultiSURFstar
+    >>> X = np.random.default_rng(0).integers(3, size=(200, 6))
+    >>> relief = MultiSURFstar(n_features_to_select=2)
+    >>> relief.fit(X, (X[:, 1] + X[:, 4]) % 2).top_features_[:2].tolist()
+    [1, 4]
+    """
 
     _rule: ClassVar[Rule] = "multisurf_star"
 
@@ -422,6 +462,15 @@ class VLS(_Wrapper):
         Number of features in each subset, at most all.
     random_state : int, RandomState or None, default=None
         Seed of the subsets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferrank.rebate import VLS, MultiSURF
+    >>> X = np.random.default_rng(0).integers(3, size=(200, 12))
+    >>> vls = VLS(MultiSURF(n_features_to_select=2), size_feature_subset=6, random_state=0)
+    >>> vls.fit(X, (X[:, 1] + X[:, 8]) % 2).top_features_[:2].tolist()
+    [8, 1]
     """
 
     def __init__(

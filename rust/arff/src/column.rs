@@ -140,3 +140,53 @@ fn undeclared(name: &str, domain: &Domain, token: &Token<'_>) -> Fault {
         format!("'{}' is not a declared value of attribute '{name}'; {meant}{missing}", shown(&token.bytes)),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int32Type};
+    use arrow_array::{Array, RecordBatch};
+
+    use crate::Header;
+
+    const ATTRIBUTES: &str = "@attribute x real\n@attribute c {a, b}\n@attribute none {}\n@attribute t string\n";
+
+    fn batch(rows: &str) -> RecordBatch {
+        let file = format!("@relation r\n{ATTRIBUTES}@data\n{rows}");
+        let header = Header::read(file.as_bytes()).unwrap();
+        header.batches(file.as_bytes(), 100).next().unwrap().unwrap()
+    }
+
+    /// The numbers, and the texts of the other columns.
+    fn values(batch: &RecordBatch) -> (Vec<Option<f64>>, [Vec<Option<String>>; 3]) {
+        let categories = |column: usize| {
+            let column = batch.column(column).as_dictionary::<Int32Type>();
+            column
+                .downcast_dict::<arrow_array::StringArray>()
+                .unwrap()
+                .into_iter()
+                .map(|text| text.map(String::from))
+                .collect()
+        };
+        let texts = batch.column(3).as_string::<i32>().iter().map(|text| text.map(String::from)).collect();
+        (batch.column(0).as_primitive::<Float64Type>().iter().collect(), [categories(1), categories(2), texts])
+    }
+
+    #[test]
+    fn missing_values_are_null_and_others_are_not() {
+        let found = batch("1.5, b, ?, z\n?, ?, ?, ?\nNaN, a, ?, '?'\n");
+        let text = |text: &str| Some(text.to_string());
+        let expected = [vec![text("b"), None, text("a")], vec![None; 3], vec![text("z"), None, text("?")]];
+        assert_eq!(values(&found), (vec![Some(1.5), None, None], expected));
+        let whole = batch("1.5, b, ?, z\n");
+        assert_eq!([0, 1, 2, 3].map(|column| whole.column(column).null_count()), [0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn what_sparse_rows_leave_out_is_0_the_first_declared_value_or_no_text() {
+        let found = batch("{0 2}\n{1 b}\n{3 z}\n");
+        let text = |text: &str| Some(text.to_string());
+        let expected = [vec![text("a"), text("b"), text("a")], vec![None; 3], vec![None, None, text("z")]];
+        assert_eq!(values(&found), (vec![Some(2.0), Some(0.0), Some(0.0)], expected));
+    }
+}

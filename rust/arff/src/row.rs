@@ -47,17 +47,16 @@ impl SparseBase {
     fn decided(&self, line: &[u8]) -> Option<usize> {
         let mut cursor = Cursor::new(without_comment(line), 0);
         cursor.take(b'{');
-        while let Ok(number) = attribute_number(&mut cursor) {
-            match number {
+        loop {
+            // What is no number is the end of the row, or an error that is reported when the row is read.
+            match attribute_number(&mut cursor).ok()? {
                 0 => return Some(0),
-                _ if number == self.attributes => return Some(1),
+                number if number == self.attributes => return Some(1),
                 _ => {}
             }
-            if cursor.token(in_sparse).is_err() || !cursor.separator() {
-                break;
-            }
+            cursor.token(in_sparse).ok()?;
+            cursor.separator();
         }
-        None
     }
 }
 
@@ -234,6 +233,24 @@ mod tests {
             Some(Err(error)) => error.to_string(),
             None => "no rows".into(),
         }
+    }
+
+    #[test]
+    fn the_first_number_that_only_one_way_of_counting_has_decides() {
+        let batch = |rows: &str| {
+            let file =
+                format!("@relation r\n@attribute a string\n@attribute b string\n@attribute c string\n@data\n{rows}");
+            let header = Header::read(file.as_bytes()).unwrap();
+            header.batches(file.as_bytes(), 100).next().unwrap().map_err(|error| error.to_string())
+        };
+        // Quoted values, and blanks before a comma, hide no number that follows.
+        let (from_0, from_1) = (batch("{1 'x, y' , 2 z}\n{0 w}\n"), batch("{2 'x, y' , 3 z}\n{1 w}\n"));
+        assert_eq!(from_0, from_1);
+        assert!(from_0.is_ok());
+        // 1 and 2 are numbers in both; a number in a value or behind the row decides nothing.
+        assert_eq!(batch("{1 '3 x', 2 z}\n"), batch("{1 '3 x', 2 z}\n{0 w}\n").map(|batch| batch.slice(0, 1)));
+        // A row that is damaged decides nothing either, and is reported.
+        assert!(batch("{1 'x', 2 'y\n{3 z}\n").unwrap_err().contains("line 6"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::TargetColumn;
 
 /// The labels that are counted in one pass over the rows.
-const LABELS: usize = 4_096;
+pub(crate) const LABELS: usize = 4_096;
 
 /// The rank of a row whose target is missing.
 const UNKNOWN: i64 = i64::MIN;

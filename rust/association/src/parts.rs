@@ -17,6 +17,56 @@ use crate::tables::Table;
 use crate::{Tested, contribution};
 
 /// What every machine knows of a data set in parts: the targets of all rows.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: fn(i32) -> i32| Arc::new((0..80).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+///
+/// # let source = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// # let (parts, all) = ([source(batch.slice(0, 30))?, source(batch.slice(30, 50))?], source(batch)?);
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// use ferrank_association::{Apart, AssociationParams, accumulate};
+/// use ferrank_data::Result;
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::profile::{Place, profile};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_data::store::{Codebook, Keep, Part};
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// // Each part is coded where its rows are; its targets go to all machines.
+/// let (params, view) = (AssociationParams::default(), View::new(&all, &roles, Unlabelled::Error));
+/// let (problem, profile) = (view.problem()?, profile(view, params.max_bins, Place::default(), 1, &monitor)?);
+/// let book = Codebook::new(&profile, &problem, false, "table")?;
+/// let (mut codes, mut answers) = (Vec::new(), Vec::new());
+/// for part in &parts {
+///     let intake = View::new(part, &roles, Unlabelled::Error).intake(&problem, &monitor);
+///     let coded = Part::new(&intake, &book, intake.count()?, Keep::Memory)?;
+///     let [mut all, mut targets] = [Vec::new(), Vec::new()];
+///     coded.write(&book, &mut all)?;
+///     coded.write_without_codes(&book, &mut targets)?;
+///     codes.push(all.into());
+///     answers.push(targets.into());
+/// }
+///
+/// // The sums of parts add up.
+/// let apart = Apart::new(view, &params, &profile, answers)?;
+/// let mut sums = Vec::new();
+/// for features in apart.ranges(1 << 20) {
+///     let mut of_parts = Vec::new();
+///     for (part, first) in codes.iter().zip([0, 30]) {
+///         of_parts.push(apart.sums(part.clone(), first, features.clone(), 1, &monitor)?);
+///     }
+///     sums.extend(of_parts[0].iter().zip(&of_parts[1]).map(|(a, b)| a + b));
+/// }
+/// let found = apart.accumulate(&sums, &monitor)?.ranking()?;
+/// let whole = accumulate(&all, &roles, &params, &Default::default(), &monitor)?.ranking()?;
+/// assert_eq!(found.scores[0].importance, whole.scores[0].importance);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Apart {
     identity: Identity,

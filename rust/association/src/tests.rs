@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use ferrank_data::hierarchy::Hierarchy;
 use ferrank_data::intake::{Intake, Unlabelled};
+use ferrank_data::labels::LabelColumn;
 use ferrank_data::schema::{Problem, Roles, Targets};
 use ferrank_data::source::TableSource;
-use ferrank_data::store::{CodeStore, Keep};
+use ferrank_data::store::{CodeStore, Keep, TargetColumn};
 use ferrank_ranking::RunOptions;
 use ferrank_runtime::monitor::Monitor;
 
-use crate::answers::Answer;
+use crate::answers::{Answer, LABELS};
 use crate::association::{Association, associations};
 use crate::tables::Table;
 
@@ -113,6 +115,35 @@ fn moments_are_those_of_all_permutations() {
             close(test.variance, squares / n - mean * mean);
         }
     }
+}
+
+#[test]
+fn rows_that_lack_the_feature_leave_the_law_of_the_target_as_it_is() {
+    let twice = |values: &[f64]| numbers(&values.iter().chain(values).copied().collect::<Vec<_>>());
+    let x: Vec<f64> = X.into_iter().chain([f64::NAN; 7]).collect();
+    // Among twice the rows, those of which the feature is known are as before, and so are the moments.
+    let (whole, known) = (found(numbers(&X), numbers(&Y))[0].test, found(numbers(&x), twice(&Y))[0].test);
+    close(known.statistic, whole.statistic);
+    close(known.mean, whole.mean);
+    close(known.variance, whole.variance);
+}
+
+#[test]
+fn labels_are_counted_in_blocks() {
+    let n_labels = LABELS + 2;
+    let name = |label: usize| format!("{label:05}");
+    let hierarchy = Hierarchy::from_edges(&(0..n_labels).map(|label| (None, name(label))).collect::<Vec<_>>(), 1.0);
+    let (last, last_but_one) = (n_labels - 1, n_labels - 2);
+    let sets = [&[0, last][..], &[1], &[last_but_one, last], &[0, 1, last_but_one], &[]];
+    let texts = sets.map(|set| set.iter().map(|&label| name(label)).collect::<Vec<_>>().join("@"));
+    let mut labels = LabelColumn::new(Arc::new(hierarchy.unwrap()), sets.len());
+    labels.add(&(Arc::new(StringArray::from_iter_values(texts)) as ArrayRef)).unwrap();
+    let answers = Answer::of(0, &TargetColumn::Labels(labels));
+    assert_eq!(answers.len(), 2);
+    let totals: Vec<i64> = answers.iter().flat_map(|answer| answer.totals[1..].to_vec()).collect();
+    assert_eq!(totals.len(), n_labels);
+    assert!(answers.iter().all(|answer| answer.totals[0] == 5));
+    assert_eq!((&totals[..3], &totals[n_labels - 3..]), (&[2, 2, 0][..], &[0, 2, 2][..]));
 }
 
 #[test]

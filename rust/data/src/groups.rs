@@ -6,6 +6,33 @@
 //!
 //! Memory: eight bytes for each row while a store is assembled, then four, in memory or in scratch files; about 40 for
 //! each group.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use arrow_array::{ArrayRef, Int64Array, StringArray};
+//! use ferrank_data::groups::{GroupProfile, Groups, Members, group_hashes};
+//! use ferrank_data::values::{Keep, Values};
+//!
+//! let patients: ArrayRef = Arc::new(StringArray::from(vec!["7", "3", "7", "7"]));
+//! let hashes = group_hashes(&patients)?;
+//! assert_eq!(hashes, group_hashes(&(Arc::new(Int64Array::from(vec![7, 3, 7, 7])) as ArrayRef))?);
+//! let groups = Groups::new(&[Values::Held(hashes.clone())], "table", Keep::Memory)?;
+//! assert_eq!((&groups.of_row[..], &groups.sizes[..]), (&[0, 1, 0, 0][..], &[3, 1][..]));
+//! let members: Members = groups.members();
+//! assert_eq!(members.of(0), [0, 2, 3]);
+//!
+//! // A profile of all rows is that of its parts.
+//! let profile = |rows: std::ops::Range<usize>| {
+//!     let mut profile = GroupProfile::new("patient");
+//!     profile.add(&hashes[rows.clone()], rows.start as u64);
+//!     profile
+//! };
+//! let mut merged = profile(2..4);
+//! merged.merge(&profile(0..2));
+//! assert_eq!(merged, profile(0..4));
+//! # Ok::<(), ferrank_data::Error>(())
+//! ```
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -649,6 +649,21 @@ mod tests {
     }
 
     #[test]
+    fn a_target_of_label_sets_stands_alone() {
+        let labels = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
+        let field = |name: &str, data_type: &DataType| Field::new(name, data_type.clone(), true);
+        let fields = [("x", &DataType::Float64), ("y", &DataType::Float64), ("sets", &labels)];
+        let schema = Schema::new(fields.map(|(name, data_type)| field(name, data_type)).to_vec());
+        let resolve =
+            |n_targets, task| Problem::resolve(&schema, &Roles::new(Targets::Last(n_targets)).with_task(task), "table");
+        assert_eq!(resolve(1, None).unwrap().task, Task::Hierarchical);
+        for (n_targets, task) in [(2, Task::MultiTarget), (1, Task::MultiTarget), (1, Task::Classification)] {
+            let message = resolve(n_targets, Some(task)).unwrap_err().to_string();
+            assert!(message.contains("cannot have a target of label sets"), "{message}");
+        }
+    }
+
+    #[test]
     fn numbers_are_categories_where_they_are_named() {
         let schema = Schema::new(["x", "z", "w", "y"].map(|name| Field::new(name, DataType::Float64, true)).to_vec());
         let roles = Roles::new(Targets::Last(1)).with_drop(vec!["w".into()]);

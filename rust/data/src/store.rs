@@ -9,6 +9,43 @@
 //! Memory: one byte for each value of a feature with at most 255 codes, two for the others, twelve for each value other than
 //! 0 of a sparse feature; eight for each value of a numeric target, two of a nominal one; label sets are `labels`' own. The values of features,
 //! where they are kept, are as those of targets. What lies in scratch files takes nothing.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+//! # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+//! # use ferrank_runtime::monitor::Monitor;
+//! use ferrank_data::store::{Chunk, Code, CodeStore, Codebook, Columns, Keep, Origin, Part, Slot, Stored, TargetColumn};
+//!
+//! # let x: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.5), Some(0.1), None, Some(0.5)]));
+//! # let y: ArrayRef = Arc::new(StringArray::from(vec!["b", "a", "b", "b"]));
+//! # let batch = RecordBatch::try_from_iter([("x", x), ("y", y)]).unwrap();
+//! # let table = TableSource::new("table", batch.schema(), vec![batch])?;
+//! # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+//! # let view = View::new(&table, &roles, Unlabelled::Error);
+//! # let problem = view.problem()?;
+//! # let intake = view.intake(&problem, &monitor);
+//! // x is 0.5, 0.1, missing and 0.5; y is b, a, b and b.
+//! let profile = Profile::new(&intake, 255)?;
+//! let book = Codebook::new(&profile, &problem, false, "table")?;
+//! let part = Part::new(&intake, &book, profile.counts, Keep::Memory)?;
+//! let store = CodeStore::from_parts(book, vec![part], Keep::Memory)?;
+//!
+//! /// The codes of a feature of one byte, in the first chunk of rows.
+//! fn codes<C: Stored>(store: &CodeStore, slot: usize) -> Vec<C> {
+//!     let chunk: &Chunk = &store.chunks[0];
+//!     let column = C::of(chunk).column(slot);
+//!     (0..chunk.rows).map(|row| column.at(row)).collect()
+//! }
+//! let Slot::Narrow(slot) = store.slots[0] else { unreachable!("few values have codes of one byte") };
+//! assert_eq!(codes::<u8>(&store, slot), [1, 0, u8::MISSING, 1]);
+//!
+//! // Targets are kept as they are.
+//! let columns: Columns<'_> = store.columns();
+//! let TargetColumn::Nominal { categories, codes } = columns.of(Origin::Target(0)) else { unreachable!("a class") };
+//! assert_eq!((&categories.names[..], &codes[..]), (&["a".into(), "b".into()][..], &[1, 0, 1, 1][..]));
+//! # Ok::<(), ferrank_data::Error>(())
+//! ```
 
 pub mod bands;
 mod code;

@@ -7,6 +7,20 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
 
 /// Where codes are kept.
+///
+/// ```
+/// use ferrank_data::values::{Keep, Values};
+/// use ferrank_runtime::scratch::Scratch;
+///
+/// let scratch = Scratch::new(None);
+/// for keep in [Keep::Memory, Keep::Scratch(&scratch)] {
+///     let pieces = vec![Values::Held(vec![1.0, 2.0]), Values::Held(vec![3.0])];
+///     let values = Values::joined(pieces, keep)?;
+///     assert_eq!(values[1..], [2.0, 3.0]);
+///     assert_eq!(matches!(values, Values::Mapped(_)), matches!(keep, Keep::Scratch(_)));
+/// }
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub enum Keep<'a> {
     /// In memory.

@@ -91,6 +91,85 @@ pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result
 }
 
 /// What every machine knows of a data set in parts.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: fn(i32) -> i32| Arc::new((0..80).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+///
+/// use std::sync::Mutex;
+///
+/// use arrow_buffer::Buffer;
+/// use ferrank_data::Result;
+/// use ferrank_data::intake::{Unlabelled, View};
+/// use ferrank_data::profile::{Place, profile};
+/// use ferrank_data::schema::{Roles, Targets};
+/// use ferrank_data::source::TableSource;
+/// use ferrank_forest::apart::{Apart, Needs, PartCodes, Parts, needs};
+/// use ferrank_forest::{Coder, ForestParams, accumulate};
+/// use ferrank_ranking::RunOptions;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// /// Parts that are all on this machine: their codes, and first rows.
+/// struct Local<'a> {
+///     apart: &'a Apart,
+///     parts: Vec<(Buffer, usize)>,
+///     /// The rows collected last, by part and bucket.
+///     buckets: Mutex<Vec<Vec<Vec<u8>>>>,
+/// }
+///
+/// impl Local<'_> {
+///     /// What `ask` finds in each part.
+///     fn each<T>(&self, ask: impl Fn(PartCodes) -> Result<T>) -> Result<Vec<T>> {
+///         let part = |(codes, first): &(Buffer, usize)| PartCodes { codes: codes.clone(), shadows: None, first: *first };
+///         self.parts.iter().map(|own| ask(part(own))).collect()
+///     }
+/// }
+///
+/// impl Parts for Local<'_> {
+///     fn sums(&self, request: &[u8]) -> Result<Vec<f64>> {
+///         let sums = self.each(|part| self.apart.sums(part, request, 1, &Monitor::default()))?;
+///         let add = |all: Vec<f64>, part: Vec<f64>| all.iter().zip(part).map(|(a, b)| a + b).collect();
+///         Ok(sums.into_iter().reduce(add).unwrap_or_default())
+///     }
+///     fn collect(&self, request: &[u8]) -> Result<()> {
+///         let options = RunOptions::default();
+///         let found = self.each(|part| self.apart.collect(part, request, &options, &Monitor::default()))?;
+///         *self.buckets.lock().unwrap() = found;
+///         Ok(())
+///     }
+///     fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+///         self.buckets.lock().unwrap().iter().try_for_each(|part| each(&part[number]))
+///     }
+///     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+///         let found = self.each(|part| self.apart.rows(part, request, 1, &Monitor::default()))?;
+///         found.iter().try_for_each(|rows| each(rows))
+///     }
+/// }
+///
+/// let source = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// let (parts, all) = ([source(batch.slice(0, 30))?, source(batch.slice(30, 50))?], source(batch)?);
+/// let (roles, monitor, options) = (Roles::new(Targets::Last(1)), Monitor::default(), RunOptions::default());
+/// let params = ForestParams::default().with_n_estimators(3).with_shadows(false);
+/// let view = View::new(&all, &roles, Unlabelled::Error);
+/// let profile = profile(view, params.max_bins, Place::default(), 1, &monitor)?;
+/// let Needs { in_memory, over_parts } = needs(view, &params, &profile)?;
+/// assert!(in_memory > 0.0 && over_parts > 0.0);
+///
+/// let coder = Coder::new(view, &params, &profile)?;
+/// let code = |part: &TableSource| coder.code(part, 1, &monitor).map(Buffer::from);
+/// let codes = parts.iter().map(code).collect::<Result<Vec<Buffer>>>()?;
+/// let answers = codes.iter().map(|codes| coder.answers(codes.clone()).map(Buffer::from)).collect::<Result<_>>()?;
+/// let apart = Apart::new(view, &params, &profile, answers)?;
+/// let parts = codes.into_iter().zip([0, 30]).collect();
+/// let local = Local { apart: &apart, parts, buckets: Mutex::default() };
+/// let found = apart.accumulate(&options, &local, &monitor)?.ranking()?;
+/// let whole = accumulate(&all, &roles, &params, &options, &monitor)?.ranking()?;
+/// assert_eq!(found.scores[0].importance, whole.scores[0].importance);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Apart {
     identity: Identity,

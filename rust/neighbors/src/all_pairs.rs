@@ -32,6 +32,38 @@ const SUMS: usize = 8;
 pub const TOGETHER: usize = 4;
 
 /// All rows of a table, prepared to be compared with each other.
+///
+/// ```
+/// use ferrank_neighbors::all_pairs::AllPairs;
+/// use ferrank_neighbors::rows::Rows;
+/// use ferrank_neighbors::space::{Shape, Space};
+/// use ferrank_neighbors::table::Table;
+///
+/// // A number and a category.
+/// let mut rows = Rows::with_capacity(3, 2);
+/// rows.add(0..3).copy_from_slice(&[0.0, 1.0, 0.5, 1.0, 0.75, 0.0]);
+/// let space = Space::new(vec![Shape::Numeric, Shape::Nominal], vec![None, None], Vec::new(), 1);
+/// let pairs = AllPairs::new(&Table::Held(rows), &space, vec![2, 0, 1])?;
+/// // From the rows numbered 2 and 0, at positions 0 and 1, to all.
+/// let mut sums = Vec::new();
+/// pairs.distances(Default::default(), &[0, 1], 0..3, &mut sums);
+/// assert_eq!(sums.iter().map(|of_queries| [of_queries[0], of_queries[1]]).collect::<Vec<_>>(), [
+///     [0.0, 1.75],
+///     [1.75, 0.0],
+///     [1.25, 0.5],
+/// ]);
+/// // The differences of row 2 from row 0, and half of those from row 1, in each feature.
+/// let mut differences = vec![0.0; pairs.width];
+/// pairs.add_differences(Default::default(), 0, &[1, 2], &[1.0, 0.5], &mut differences);
+/// assert_eq!([0, 1].map(|feature| differences[pairs.columns[feature].unwrap()]), [0.875, 1.5]);
+///
+/// // In fixed point, a line for each query.
+/// let fixed = pairs.fixed.as_ref().expect("no value is missing");
+/// let mut distances = Vec::new();
+/// fixed.distances(Default::default(), &[0], &mut distances);
+/// assert!((distances[1] - 1.75).abs() <= fixed.error(0));
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct AllPairs {
     /// n_rows; the number of the row at each position.

@@ -20,7 +20,7 @@ const RUN: usize = 64;
 /// Most columns for each feature; categories beyond are not worth theirs.
 const MOST_COLUMNS: usize = 2;
 
-/// Rows in fixed point, in panels of 16.
+/// Rows in fixed point, in panels of 16; [`AllPairs`](crate::all_pairs::AllPairs) has them.
 #[derive(Debug)]
 pub struct FixedRows {
     n_columns: usize,

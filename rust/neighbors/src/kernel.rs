@@ -8,6 +8,27 @@
 //! ```
 //!
 //! There are no sums across a vector, and each value loaded is used for all rows of a vector.
+//!
+//! ```
+//! use ferrank_neighbors::kernel::{Lines, Measure};
+//! use ferrank_neighbors::layout::{LANES, Layout};
+//! use ferrank_neighbors::panels::{Cells, Panel, Panels};
+//! use pulp::Arch;
+//!
+//! // Rows 0, 1 and 2, all of class 0, have the values 0, 2 and 4 in the only feature. A is their sum.
+//! let layout = Layout { whole: vec![0], n_numeric: 1, n_classes: 1, ..Layout::default() };
+//! let panels = Panels::new(&layout, vec![vec![0, 1, 2]], |number, cells: &mut Cells<'_>| {
+//!     cells.values[0] = 2.0 * number as f32;
+//!     cells.values[0]
+//! });
+//! let panel: Panel<'_> = panels.panel(&layout, 0);
+//! assert_eq!(panel.values.get().values[..3], [0.0, 2.0, 4.0]);
+//! let mut lines: Lines = [[0.0; LANES]; LANES];
+//! Arch::new().dispatch(Measure::new(&layout, panel, panel, &mut lines));
+//! assert_eq!(lines[2][..3], [4.0, 2.0, 0.0]);
+//! // The rest of the panel is padding.
+//! assert_eq!(lines[2][3], f32::INFINITY);
+//! ```
 
 use pulp::{Simd, WithSimd};
 

@@ -25,6 +25,17 @@ pub enum MissingModel {
 }
 
 /// The distribution of a feature's missing values, by class.
+///
+/// ```
+/// use ferrank_neighbors::missing::{Distribution, MissingModel};
+///
+/// // Rows of class 0 have 0 and 1, of class 1 the value 1/4; a missing value is as one of its class.
+/// let model = MissingModel::new(&[0.0, f64::NAN, 1.0, 0.25], false, &[0, 0, 0, 1], 2);
+/// let model @ MissingModel::Expected(Distribution { .. }) = model.expect("values are known") else { unreachable!() };
+/// assert_eq!((model.one(0.0, 0), model.one(0.0, 1)), (0.5, 0.25));
+/// // Of 0 or 1, each compared with 1/4, or with 0 or 1.
+/// assert_eq!((model.two(0, 1), model.two(0, 0)), (0.5, 0.5));
+/// ```
 #[derive(Debug)]
 pub struct Distribution {
     /// n_classes
@@ -35,7 +46,7 @@ pub struct Distribution {
 
 /// The empirical distribution of known values.
 #[derive(Debug)]
-pub enum Known {
+enum Known {
     /// Numbers, with their running sums.
     Numeric {
         /// n_known, ascending.

@@ -9,6 +9,69 @@
 //! query. A sink decides by their bounds ([`lowest`](crate::layout::Error::lowest) and
 //! [`highest`](crate::layout::Error::highest)) where these leave no doubt, and by [`ExactDistance`] elsewhere. Its
 //! result then depends neither on tiles nor on vector instructions.
+//!
+//! ```
+//! use std::ops::Range;
+//!
+//! use ferrank_neighbors::context::DistanceContext;
+//! use ferrank_neighbors::layout::{Error, NO_ROW};
+//! use ferrank_neighbors::panels::Panels;
+//! use ferrank_neighbors::rows::Rows;
+//! use ferrank_neighbors::scan::Scan;
+//! use ferrank_neighbors::sink::{ExactDistance, PairSink, distance_key};
+//! use ferrank_neighbors::space::{Shape, Space};
+//! use ferrank_neighbors::space_panels::{error_of, layout_of, panels_of};
+//! use ferrank_neighbors::tile::Tile;
+//! use ferrank_runtime::monitor::Monitor;
+//! use pulp::Arch;
+//!
+//! /// Counts the pairs that are at most 1/4 apart.
+//! struct Near {
+//!     panels: Range<usize>,
+//!     n: usize,
+//! }
+//!
+//! impl PairSink for Near {
+//!     type Shared<'a> = ();
+//!     type Buffers = Vec<[[f32; 16]; 16]>;
+//!
+//!     fn panels(&self) -> Range<usize> {
+//!         self.panels.clone()
+//!     }
+//!
+//!     fn take<D: ExactDistance>(&mut self, arch: Arch, tile: Tile<'_, D>, _: (), lines: &mut Self::Buffers) {
+//!         let (exact, divisor) = (tile.exact, tile.exact.divisor());
+//!         let highest = divisor as f64 / 4.0;
+//!         let mut sums = Vec::new();
+//!         tile.measure(arch, lines, |panel, lines| {
+//!             for (q, &query) in tile.queries.numbers.iter().enumerate().filter(|(_, query)| **query != NO_ROW) {
+//!                 // Distances in f32 leave out what is surely too far away; the others are measured in f64.
+//!                 let error: Error = error_of(tile.layout, tile.queries.sums[q].into());
+//!                 let rows = tile.rows[panel].numbers.iter().zip(&lines[q]);
+//!                 let may_be_near = |&(&row, &distance): &(&u32, &f32)| {
+//!                     row != NO_ROW && !exact.is_excluded(query, row) && error.lowest(distance) <= highest
+//!                 };
+//!                 let rows: Vec<u32> = rows.filter(may_be_near).map(|(row, _)| *row).collect();
+//!                 exact.distances(query, &rows, &mut sums);
+//!                 let is_near = |&&sum: &&f64| distance_key(sum, divisor) <= distance_key(highest, divisor);
+//!                 self.n += sums.iter().filter(is_near).count();
+//!             }
+//!         });
+//!     }
+//! }
+//!
+//! let mut rows = Rows::with_capacity(4, 1);
+//! rows.add(0..4).copy_from_slice(&[0.0, 0.25, 0.75, 1.0]);
+//! let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
+//! let (layout, monitor, arch) = (layout_of(&space), Monitor::default(), Arch::new());
+//! let panels: Panels = panels_of(&layout, &space, &rows);
+//! let scan = Scan { layout: &layout, monitor: &monitor, arch };
+//! let mut sinks: Vec<Near> = scan.groups(&panels).map(|panels| Near { panels, n: 0 }).collect();
+//! let exact = DistanceContext { space: &space, queries: &rows, rows: &rows };
+//! scan.offer(exact, [&panels, &panels], (), &mut sinks, |_| ())?;
+//! assert_eq!(sinks.iter().map(|sink| sink.n).sum::<usize>(), 4);
+//! # Ok::<(), ferrank_runtime::Error>(())
+//! ```
 
 use std::ops::Range;
 

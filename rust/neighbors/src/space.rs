@@ -3,6 +3,25 @@
 //!
 //! A numeric value is scaled to [0, 1] by the minimum and maximum of its feature, a nominal one is the number of its
 //! category, a missing one is NaN. Features that are constant in the data are 0 everywhere.
+//!
+//! ```
+//! use ferrank_neighbors::missing::MissingModel;
+//! use ferrank_neighbors::space::{Example, Scale, Shape, Space};
+//!
+//! let scale = Scale::Numeric { low: -1.0, high: 3.0 };
+//! let place = |value: f64| Scale::normalize(value, -1.0, 3.0);
+//! assert_eq!((place(0.0), Shape::from_scale(&scale)), (0.25, Shape::Numeric));
+//!
+//! // A number that may be missing, and a category.
+//! let models = vec![MissingModel::new(&[place(0.0), place(3.0)], false, &[], 1), None];
+//! let space = Space::new(vec![Shape::Numeric, Shape::Nominal], models, Vec::new(), 1);
+//! let [a, b]: [Example<'_>; 2] = [space.example(0, &[0.25, 2.0]), space.example(1, &[f64::NAN, 0.0])];
+//! // The missing value is 0 or 3, and so 0 or 3/4 away from a.
+//! assert_eq!([0, 1].map(|feature| space.difference(feature, a, b)), [0.375, 1.0]);
+//! let mut sums = Vec::new();
+//! space.distances(a, &[b, a], &mut sums);
+//! assert_eq!(sums, [1.375, 0.0]);
+//! ```
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;

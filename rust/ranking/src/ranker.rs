@@ -3,6 +3,99 @@
 //! Accumulators, checkpoints and streams work with any ranker through [`Ranker`]; none of them names one. A new
 //! ranker is a type of settings that implements this trait, a function that computes its contributions, and a
 //! variant of the facade's `Settings`.
+//!
+//! ```
+//! use std::ops::Range;
+//! use std::sync::Arc;
+//!
+//! use ferrank_data::Result;
+//! use ferrank_data::intake::{Intake, Unlabelled};
+//! use ferrank_ranking::{
+//!     Accumulator, Checkpoint, Condensed, Contribution, DataShape, Estimate, Form, Identity, Part, Ranker, Ranking, RunData,
+//!     RunOptions, ScanSummary, ScoreRanking, Vector,
+//! };
+//! use serde_json::{Value, json};
+//!
+//! /// Ranks features by their entropy, several times over.
+//! #[derive(Debug)]
+//! struct Entropy {
+//!     times: u64,
+//! }
+//!
+//! impl Ranker for Entropy {
+//!     fn name(&self) -> &'static str {
+//!         "entropy"
+//!     }
+//!     fn to_json(&self) -> Value {
+//!         json!({"times": self.times})
+//!     }
+//!     fn parse(&self, settings: &Value) -> Option<Arc<dyn Ranker>> {
+//!         Some(Arc::new(Entropy { times: settings.get("times")?.as_u64()? }))
+//!     }
+//!     fn unlabelled(&self) -> Unlabelled {
+//!         Unlabelled::Ignore
+//!     }
+//!     fn max_bins(&self) -> usize {
+//!         255
+//!     }
+//!     fn seed(&self) -> u64 {
+//!         0
+//!     }
+//!     fn validate(&self, shape: &DataShape) -> Result<()> {
+//!         ferrank_runtime::error::check(shape.n_features > 1, "there is nothing to rank")
+//!     }
+//!     fn n_keys(&self, _: &RunData) -> u64 {
+//!         self.times
+//!     }
+//!     fn forms(&self, data: &RunData, _: u64) -> Vec<Form> {
+//!         vec![Form::Dense(data.features.len())]
+//!     }
+//!     fn populations(&self, data: &RunData) -> Vec<Range<u64>> {
+//!         vec![0..self.n_keys(data)]
+//!     }
+//!     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>> {
+//!         Ok(vec![Estimate::mean(&populations[0], 0, data.features.len()).rank("entropy")])
+//!     }
+//! }
+//!
+//! fn accumulate(intake: &Intake<'_>, params: Entropy, options: &RunOptions<'_>) -> Result<Accumulator> {
+//!     let scan: ScanSummary<'_> = options.scan(intake, params.max_bins())?;
+//!     let identity = Identity::new(params, intake.problem, &scan.profile);
+//!     let keys = options.keys(identity.n_keys())?;
+//!     let contribution: Contribution = vec![Vector::dense(identity.data.entropies.clone())];
+//!     let checkpoint = Checkpoint::open(identity, options.resume, options.memory, intake.monitor)?;
+//!     for key in checkpoint.missing(keys) {
+//!         checkpoint.add(key, contribution.clone())?;
+//!     }
+//!     checkpoint.close()
+//! }
+//!
+//! # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+//! # use ferrank_data::{intake::View, schema::{Roles, Targets}, source::TableSource};
+//! # use ferrank_runtime::monitor::Monitor;
+//! # let column = |f: fn(i32) -> i32| Arc::new((0..40).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+//! # let columns = [("x", column(|i| i / 20)), ("z", column(|i| i % 4)), ("y", column(|i| i))];
+//! # let batch = RecordBatch::try_from_iter(columns).unwrap();
+//! # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+//! # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+//! # let view = View::new(&source, &roles, Unlabelled::Error);
+//! # let problem = view.problem()?;
+//! # let intake = view.intake(&problem, &monitor);
+//! // x has two values, z four. Parts of a run may come from anywhere, as bytes.
+//! let part = |keys: Range<u64>| accumulate(&intake, Entropy { times: 4 }, &RunOptions::default().with_keys(Some(keys)));
+//! let parse = |settings: &Value| Entropy { times: 0 }.parse(settings.get("entropy")?);
+//! let mut whole = part(0..1)?;
+//! whole.merge(&Accumulator::from_ipc(part(1..4)?.to_ipc()?, "a part", &parse)?)?;
+//! let ranking: Ranking = whole.ranking()?;
+//! assert_eq!(ranking.scores[0].importance, [1.0, 2.0]);
+//!
+//! // A stream adds up run after run.
+//! let mut stream = Condensed::new(whole.identity().clone());
+//! stream.add(part(0..4)?, 1.0);
+//! stream.add(part(0..4)?, 0.5);
+//! assert_eq!(stream.ranking()?.scores[0].rank, [2, 1]);
+//! # Ok::<(), ferrank_data::Error>(())
+//! ```
 
 use std::fmt;
 use std::ops::Range;

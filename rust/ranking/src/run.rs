@@ -149,11 +149,105 @@ impl RunOptions<'_> {
     }
 }
 
-/// Logs how many rows of the source called `name` take no part, if there are some.
-fn log_ignored(name: &str, Counts { rows, weightless, kept, .. }: Counts) {
+fn log_ignored(name: &str, counts: Counts) {
+    if let Some(ignored) = ignored(counts) {
+        info!("{name}: {ignored}");
+    }
+}
+
+/// How many rows take no part, in words, if there are some.
+fn ignored(Counts { rows, weightless, kept, .. }: Counts) -> Option<String> {
     let ignored = rows - kept;
-    if ignored > 0 {
-        let untargeted = ignored - weightless;
-        info!("{name}: {ignored} of {rows} rows are ignored, {untargeted} without a target, {weightless} of weight 0");
+    let untargeted = ignored - weightless;
+    let text =
+        || format!("{ignored} of {rows} rows are ignored, {untargeted} without a target, {weightless} of weight 0");
+    (ignored > 0).then(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+    use ferrank_data::intake::Unlabelled;
+    use ferrank_data::schema::{Problem, Roles, Targets};
+    use ferrank_data::source::{ChunkSource, TableSource};
+    use ferrank_runtime::monitor::Monitor;
+
+    use super::*;
+
+    /// Rows of a feature, a target that may be missing, and a weight.
+    type Row = (f64, Option<f64>, f64);
+
+    /// What a run of `options` finds in `rows`, and asks of the source.
+    fn scan<T>(rows: &[Row], options: &RunOptions<'_>, then: impl FnOnce(ScanSummary<'_>) -> T) -> Result<T> {
+        let column = |of: fn(&Row) -> Option<f64>| Arc::new(rows.iter().map(of).collect::<Float64Array>()) as ArrayRef;
+        let columns = [("x", column(|row| Some(row.0))), ("y", column(|row| row.1)), ("w", column(|row| Some(row.2)))];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
+        let roles = Roles::new(Targets::Named(vec!["y".into()])).with_weight(Some("w".into()));
+        let problem = Problem::resolve(&source.schema(), &roles, "table")?;
+        let monitor = Monitor::default();
+        let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };
+        options.scan(&intake, 255).map(then)
+    }
+
+    /// Of 6 rows one has no target, and two have the weight 0.
+    const ROWS: [Row; 6] = [
+        (1.0, Some(1.0), 1.0),
+        (2.0, None, 1.0),
+        (3.0, Some(2.0), 0.0),
+        (4.0, Some(5.0), 2.0),
+        (5.0, Some(4.0), 0.0),
+        (6.0, Some(3.0), 1.0),
+    ];
+
+    fn profile(rows: &[Row]) -> Profile {
+        scan(rows, &RunOptions::default(), |scan| scan.profile.into_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_source_is_a_part_of_a_profile_of_more_rows() {
+        let profile = profile(&ROWS);
+        let given = RunOptions::default().with_profile(Some(&profile));
+        let found = |scan: ScanSummary<'_>| (scan.rows, scan.is_part(), scan.is_of_intake());
+        assert_eq!(scan(&ROWS, &RunOptions::default(), found).unwrap(), (3, false, true));
+        assert_eq!(scan(&ROWS, &given, found).unwrap(), (3, false, false));
+        let error = scan(&ROWS[..4], &given, found).unwrap_err().to_string();
+        assert!(error.contains("keys: table is a part of the data set"), "{error}");
+        assert_eq!(scan(&ROWS[..4], &given.clone().with_keys(Some(0..1)), found).unwrap(), (2, true, false));
+        let error = scan(&ROWS[1..3], &given.with_keys(Some(0..1)), found).unwrap_err().to_string();
+        assert!(error.contains("none of 2 rows has a target value and a weight above 0"), "{error}");
+    }
+
+    #[test]
+    fn a_profile_of_other_rows_is_refused() {
+        let refused = |rows: &[Row], all: &[Row]| {
+            let profile = profile(all);
+            let options = RunOptions::default().with_profile(Some(&profile)).with_keys(Some(0..1));
+            let error = scan(rows, &options, |_| ()).unwrap_err().to_string();
+            assert!(error.contains("and not of these"), "{error}");
+        };
+        // More rows, more without a target, more of weight 0.
+        refused(&[ROWS[0], ROWS[3]], &[ROWS[0]]);
+        refused(&[ROWS[0], ROWS[1]], &[ROWS[0], ROWS[3]]);
+        refused(&[ROWS[0], ROWS[2]], &[ROWS[0], ROWS[3]]);
+    }
+
+    #[test]
+    fn rows_that_are_ignored_are_counted_by_reason() {
+        let counts = profile(&ROWS).counts;
+        let expected = "3 of 6 rows are ignored, 1 without a target, 2 of weight 0";
+        assert_eq!(ignored(counts).as_deref(), Some(expected));
+        let one = ignored(profile(&[ROWS[0], ROWS[4]]).counts);
+        assert_eq!(one.as_deref(), Some("1 of 2 rows are ignored, 0 without a target, 1 of weight 0"));
+        assert_eq!(ignored(profile(&[ROWS[0], ROWS[3]]).counts), None);
+    }
+
+    #[test]
+    fn keys_are_those_of_the_run() {
+        let keys = |range: Range<u64>| RunOptions::default().with_keys(Some(range)).keys(10).ok();
+        assert_eq!((keys(0..10), keys(9..10)), (Some(0..10), Some(9..10)));
+        assert_eq!((keys(3..3), keys(3..11)), (None, None));
     }
 }

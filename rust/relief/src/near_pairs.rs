@@ -43,6 +43,24 @@ pub struct NearPair {
 }
 
 /// A search for the near pairs of all `rows`, which are numbered from 0.
+///
+/// ```
+/// use ferrank_neighbors::rows::Rows;
+/// use ferrank_neighbors::space::{Shape, Space};
+/// use ferrank_relief::near_pairs::{NearPair, NearPairs};
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// // Feature 0 tells the class of four rows, feature 1 does not.
+/// let mut rows = Rows::with_capacity(4, 2);
+/// rows.add(0..4).copy_from_slice(&[0.0, 0.0, 0.0, 0.5, 1.0, 0.25, 1.0, 1.0]);
+/// let space = Space::new(vec![Shape::Numeric; 2], vec![None, None], vec![0, 0, 1, 1], 2);
+/// let search = NearPairs { rows: &rows, space: &space, k: 1, sigma: None, monitor: &Monitor::default() };
+/// let pairs: Vec<NearPair> = search.of_classes()?;
+/// let difference = |pair: &NearPair, i: usize| (rows.row(pair.query)[i] - rows.row(pair.row)[i]).abs();
+/// let importance = |feature| pairs.iter().map(|pair| pair.weight * difference(pair, feature)).sum::<f64>();
+/// assert_eq!([importance(0), importance(1)], [1.0, -0.3125]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct NearPairs<'a> {
     /// The values of the rows.

@@ -9,6 +9,44 @@
 //! [`values`]). Where targets depend on those of all rows, these have to be known ([`Beside::targets`]).
 //!
 //! Where more than that is needed of all rows, [`obstacle`] says so.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+//! # let column = |f: fn(i32) -> i32| Arc::new((0..80).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+//! # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
+//! # let batch = RecordBatch::try_from_iter(columns).unwrap();
+//!
+//! use ferrank_data::intake::{Unlabelled, View};
+//! use ferrank_data::profile::{Place, profile};
+//! use ferrank_data::schema::{Roles, Targets};
+//! use ferrank_data::source::TableSource;
+//! use ferrank_relief::ReliefParams;
+//! use ferrank_relief::selection::{Beside, Selection, accumulate, beside, nearest, queries};
+//! use ferrank_ranking::RunOptions;
+//! use ferrank_runtime::monitor::Monitor;
+//!
+//! let all = TableSource::new("table", batch.schema(), vec![batch.clone()])?;
+//! let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+//! let view = View::new(&all, &roles, Unlabelled::Error);
+//! let (problem, profile) = (view.problem()?, profile(view, 0, Place::default(), 1, &monitor)?);
+//! // The first of the blocks of queries, the rows that they are, and the rows that count for them.
+//! let params = ReliefParams::default().with_n_neighbors(2);
+//! let options = RunOptions::default().with_profile(Some(&profile)).with_keys(Some(0..1));
+//! assert_eq!(beside(&problem, &params, &profile), Beside::default());
+//! let queries = queries(&problem, &params, &options, &profile)?;
+//! let numbers: Vec<u32> = (0..80).collect();
+//! let rows = nearest(&all, &roles, &params, &options, (&numbers, &queries), &monitor)?;
+//! assert!(rows.len() < 10);
+//!
+//! let batches = rows.iter().map(|&row| batch.slice(row as usize, 1)).collect();
+//! let some = TableSource::new("some", batch.schema(), batches)?;
+//! let selection = Selection { numbers: &rows, targets: None };
+//! let found = accumulate(&some, &roles, &params, &options, selection, &monitor)?.ranking()?;
+//! let whole = ferrank_relief::accumulate(&all, &roles, &params, &options.with_is_profiled(true), &monitor)?.ranking()?;
+//! assert_eq!(found.scores[0].importance, whole.scores[0].importance);
+//! # Ok::<(), ferrank_data::Error>(())
+//! ```
 
 use ferrank_data::column::numbers;
 use ferrank_data::intake::{Intake, View};

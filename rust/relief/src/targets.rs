@@ -181,3 +181,29 @@ fn normalize(column: &TargetColumn, scale: &Scale, scaling: Scaling) -> (Shape, 
         (TargetColumn::Labels(_), _) => unreachable!("a hierarchical target is the only target"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, StringArray};
+    use ferrank_data::hierarchy::Hierarchy;
+
+    use super::*;
+
+    #[test]
+    fn distances_between_label_sets_are_those_of_their_formulas() {
+        let edges: Vec<_> = ["a", "b", "c", "d"].map(|label| (None, label.to_string())).to_vec();
+        let mut labels = LabelColumn::new(Arc::new(Hierarchy::from_edges(&edges, 1.0).unwrap()), 3);
+        labels.add(&(Arc::new(StringArray::from(vec!["a@b@c", "b@c@d", ""])) as ArrayRef)).unwrap();
+        let columns = [TargetColumn::Labels(labels)];
+        let targets = Targets::new(&columns, &[], &[], Task::Hierarchical, Scaling::Range, None).unwrap();
+        let distances = |a: u32, b: u32| {
+            [TargetDistance::Hamming, TargetDistance::Subset, TargetDistance::Accuracy, TargetDistance::F1]
+                .map(|distance| targets.distance(TargetMetric::Sets(distance), a, b))
+        };
+        // One of the first two rows has half of the weight of all labels, both have the other half.
+        assert_eq!(distances(0, 1), [0.5, 1.0, 0.5, 1.0 / 3.0]);
+        assert_eq!((distances(0, 2), distances(2, 2)), ([0.75, 1.0, 1.0, 1.0], [0.0; 4]));
+    }
+}

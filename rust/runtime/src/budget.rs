@@ -3,6 +3,7 @@
 //! The budget is for the whole process. What counts is resident anonymous memory, as the kernel counts it:
 //! mapped files are not in it, since the system takes their pages back when it needs them.
 
+use std::path::Path;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use std::sync::Once;
 
@@ -112,20 +113,23 @@ fn free() -> Option<usize> {
 fn group() -> Option<usize> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let mut folder = std::path::PathBuf::from(format!("/sys/fs/cgroup{path}"));
-    let mut least = None::<usize>;
-    // The limit may be set on any group above.
-    while folder.starts_with("/sys/fs/cgroup") {
-        let number = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse::<usize>().ok();
-        if let (Some(most), Some(used)) = (number("memory.max"), number("memory.current")) {
-            let stat = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-            let cache = value(&stat, "inactive_file ").unwrap_or(0);
-            let free = most.saturating_sub(used.saturating_sub(cache));
-            least = Some(least.map_or(free, |least| least.min(free)));
-        }
-        folder.pop();
-    }
-    least
+    free_in_groups(Path::new("/sys/fs/cgroup"), path)
+}
+
+/// Bytes that the control group at `path` below `root` has free: the limit may be set on any group above.
+fn free_in_groups(root: &Path, path: &str) -> Option<usize> {
+    let folder = root.join(path.trim_start_matches('/'));
+    let groups = folder.ancestors().take_while(|group| group.starts_with(root));
+    groups.filter_map(free_in_group).min()
+}
+
+/// `None` for a group without a limit.
+fn free_in_group(folder: &Path) -> Option<usize> {
+    let number = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse::<usize>().ok();
+    let (most, used) = (number("memory.max")?, number("memory.current")?);
+    let stat = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let cache = value(&stat, "inactive_file ").unwrap_or(0);
+    Some(most.saturating_sub(used.saturating_sub(cache)))
 }
 
 fn kilobytes(text: &str, name: &str) -> Option<usize> {
@@ -147,6 +151,28 @@ mod tests {
         let text = "VmRSS:\t  12 kB\nRssAnon:\t     345 kB\n";
         assert_eq!(kilobytes(text, "RssAnon:"), Some(345 << 10));
         assert_eq!(kilobytes(text, "None:"), None);
+    }
+
+    #[test]
+    fn the_group_with_the_least_to_spare_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |group: &str, [most, used]: [&str; 2], stat: Option<&str>| {
+            let folder = root.path().join(group);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("memory.max"), most).unwrap();
+            std::fs::write(folder.join("memory.current"), used).unwrap();
+            stat.iter().for_each(|stat| std::fs::write(folder.join("memory.stat"), stat).unwrap());
+        };
+        write("above", ["1000\n", "400\n"], None);
+        write("above/own", ["2000\n", "900\n"], Some("file 500\ninactive_file 300\n"));
+        write("above/tight", ["700\n", "900\n"], Some("inactive_file 300\n"));
+        write("above/full", ["700\n", "900\n"], None);
+        write("free", ["max\n", "900\n"], None);
+        let free = |path: &str| free_in_groups(root.path(), path);
+        assert_eq!(free("/above/own"), Some(600));
+        assert_eq!(free("/above/tight"), Some(100));
+        assert_eq!(free("/above/full"), Some(0));
+        assert_eq!((free("/free"), free("/")), (None, None));
     }
 
     #[test]

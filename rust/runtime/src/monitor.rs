@@ -208,4 +208,14 @@ mod tests {
         monitor.stop();
         assert!(!monitor.is_finishing());
     }
+
+    #[test]
+    fn each_phase_counts_from_nothing() {
+        let monitor = Monitor::default();
+        monitor.enter(Phase::Coding, 10);
+        monitor.advance(10);
+        monitor.enter(Phase::Growing, 4);
+        let Progress { phase, done, total } = monitor.progress();
+        assert_eq!((phase, done, total), (Phase::Growing, 0, 4));
+    }
 }

@@ -27,6 +27,14 @@ pub fn prefetch<T>(values: &[T]) {
 }
 
 /// As many numbers as were requested, 0 at first; what is not touched takes no memory.
+///
+/// ```
+/// use ferrank_runtime::pages::Large;
+///
+/// let mut values = Large::<f64>::zeros(1 << 30); // 8 GiB of addresses
+/// values[1 << 29] = 1.0;
+/// assert_eq!(values[..2], [0.0, 0.0]);
+/// ```
 #[derive(Debug)]
 pub struct Large<T> {
     /// `None` where there are no numbers.

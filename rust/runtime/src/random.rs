@@ -1,4 +1,15 @@
 //! Random streams keyed by what they are for, so that no draw depends on when it was made.
+//!
+//! ```
+//! use ferrank_runtime::random::{Purpose, ROOT, Stream, child, stream};
+//! use rand::Rng;
+//!
+//! let draw = |mut stream: Stream| stream.next_u64();
+//! let left = child(ROOT, false);
+//! let node = || stream(42, Purpose::Node, 7, left);
+//! assert_eq!(draw(node()), draw(node()));
+//! assert_ne!(draw(node()), draw(stream(42, Purpose::Node, 7, child(ROOT, true))));
+//! ```
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;

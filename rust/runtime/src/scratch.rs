@@ -2,6 +2,15 @@
 //!
 //! A file has no name in its folder, so it is gone with the run, also after a crash. What was written is
 //! mapped, and costs no memory of the process.
+//!
+//! ```
+//! use ferrank_runtime::scratch::Scratch;
+//!
+//! let scratch = Scratch::new(None);
+//! let squares = scratch.values((0..3).map(|piece| [piece * piece; 2]))?;
+//! assert_eq!(squares[..], [0, 0, 1, 1, 4, 4]);
+//! # Ok::<(), ferrank_runtime::Error>(())
+//! ```
 
 use std::fs::File;
 use std::io::{BufWriter, Error as IoError, ErrorKind, Write};

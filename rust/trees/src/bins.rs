@@ -134,11 +134,9 @@ impl Bins {
     /// A split with `left` rows on the left whose value is known.
     fn candidate(&self, key: u32, left: usize, least: usize) -> Option<Candidate> {
         let right = self.order.len() - left;
-        let missing_left = left >= right;
-        let [left, right] =
-            if missing_left { [left + self.missing.len(), right] } else { [left, right + self.missing.len()] };
+        // Rows with a missing value go to the larger side, so that the smaller has none of them.
         let smaller = left.min(right);
-        (smaller >= least).then_some(Candidate { key, missing_left, smaller })
+        (smaller >= least).then_some(Candidate { key, missing_left: left >= right, smaller })
     }
 
     /// The test of a split, one of those of [`candidates`](Bins::candidates).
@@ -217,6 +215,15 @@ mod tests {
         assert_eq!(keys(&bins.candidates(2)), [(0, true, 2)]);
         let candidates = bins.candidates(1);
         assert_eq!(bins.test(&candidates, candidates.list()[1]), Test::AtMost(3.0));
+    }
+
+    #[test]
+    fn the_smaller_side_may_be_the_left_one() {
+        let table = table(Column::Numeric(vec![1.0, 2.0, 2.0, 2.0, f64::NAN, f64::NAN, f64::NAN]), vec![0.0; 7]);
+        let rows: Vec<u32> = (0..7).collect();
+        let bins = Bins::new(&NodeRows::new(&table, &rows), 0);
+        assert_eq!(keys(&bins.candidates(1)), [(0, false, 1)]);
+        assert_eq!(keys(&bins.candidates(2)), []);
     }
 
     #[test]

@@ -179,3 +179,34 @@ impl Design {
         LinearModel { intercept: mean - at_means, terms, low, high }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Column, Outcome, Table};
+
+    #[test]
+    fn a_linear_target_has_its_coefficients() {
+        let column = |f: fn(f64) -> f64| (0..20).map(|row| f(f64::from(row))).collect::<Vec<f64>>();
+        let (x, z) = (column(|row| row * row), column(|row| row % 7.0));
+        let target = x.iter().zip(&z).map(|(x, z)| 3.0 * x - 2.0 * z + 1.0).collect();
+        let constant = Column::Numeric(vec![5.0; 20]);
+        let table = Table {
+            features: vec![Column::Numeric(x), constant, Column::Numeric(z)],
+            categories: vec![None; 3],
+            outcome: Outcome::Numbers(target),
+            classes: Vec::new(),
+            n_rows: 20,
+        };
+        let rows: Vec<u32> = (0..20).collect();
+        let (model, error) = fit(&NodeRows::new(&table, &rows)).unwrap();
+        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}, {expected}");
+        assert_eq!(model.terms.iter().map(|term| term.feature).collect::<Vec<_>>(), [0, 2]);
+        [model.intercept, model.terms[0].coefficient, model.terms[1].coefficient, error]
+            .into_iter()
+            .zip([1.0, 3.0, -2.0, 0.0])
+            .for_each(|(found, expected)| close(found, expected));
+        // Four rows are too few for two columns.
+        assert!(fit(&NodeRows::new(&table, &rows[..4])).is_none());
+    }
+}

@@ -238,3 +238,64 @@ impl Tree {
         number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(n_rows: u64, impurity: f64, split: Option<(u32, Test, u32, u32)>) -> Node {
+        let split = split.map(|(feature, test, left, right)| Split {
+            feature,
+            test,
+            missing_left: false,
+            n_missing: 0,
+            selector: Selector::Mse,
+            estimate: 0.0,
+            correlation: None,
+            left,
+            right,
+        });
+        Node { n_rows, class_counts: Vec::new(), prediction: 0.0, impurity, model: None, split }
+    }
+
+    fn tree(nodes: Vec<Node>) -> Tree {
+        let feature = |name: &str, categories: &[&str]| Feature {
+            name: name.into(),
+            categories: (!categories.is_empty()).then(|| categories.iter().map(|name| name.to_string()).collect()),
+        };
+        let features = vec![feature("x", &[]), feature("color", &["blue", "green", "red"]), feature("noise", &[])];
+        Tree { task: Task::Regression, target: "y".into(), classes: Vec::new(), features, nodes }
+    }
+
+    /// Eight rows: those with x ≤ 0.5 are split again, green on the left.
+    fn of_two_splits(unit: f64) -> Tree {
+        tree(vec![
+            node(8, unit, Some((0, Test::AtMost(0.5), 1, 4))),
+            node(4, 0.5 * unit, Some((1, Test::groups(vec![1], vec![2, 0]), 2, 3))),
+            node(2, 0.0, None),
+            node(2, 0.25 * unit, None),
+            node(4, 0.25 * unit, None),
+        ])
+    }
+
+    #[test]
+    fn importances_are_shares_of_the_impurity_of_the_root() {
+        for unit in [1.0, 1e-3] {
+            // 8 falls to 2 and 1, and 2 to 0 and 1/2.
+            assert_eq!(of_two_splits(unit).importances(), [5.0 / 8.0, 1.5 / 8.0, 0.0]);
+        }
+        assert_eq!(tree(vec![node(8, 0.0, None)]).importances(), [0.0; 3]);
+    }
+
+    #[test]
+    fn rows_go_to_the_leaf_that_their_values_lead_to() {
+        let leaf = |x: f64, color: u16| {
+            let value = |feature: u32| if feature == 0 { Value::Number(x) } else { Value::Category(color) };
+            let tree = of_two_splits(1.0);
+            tree.leaf(value)
+        };
+        assert_eq!([leaf(0.4, 1), leaf(0.5, 0), leaf(0.5, 2), leaf(0.6, 1)], [2, 3, 3, 4]);
+        // Missing values and categories that the node has not seen go right here.
+        assert_eq!([leaf(f64::NAN, 1), leaf(0.5, 7)], [4, 3]);
+    }
+}

@@ -160,3 +160,21 @@ impl Sums {
         (best / spread).min(1.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_split_explains_is_a_share() {
+        for step in 0..1_000 {
+            let mut sums = Sums::new(2);
+            let (a, b) = (f64::from(step) * 0.37 + 0.1, f64::from(step % 7) * 0.21 - 1.3);
+            for (code, number, weight) in [(0, a, 1.1), (0, a, 0.3), (1, b, 0.7)] {
+                sums.add(code, number, weight);
+            }
+            let explained = sums.explained(false);
+            assert!(explained <= 1.0 && explained > 1.0 - 1e-9, "{a}, {b}: {explained}");
+        }
+    }
+}

@@ -476,6 +476,14 @@ mod tests {
     }
 
     #[test]
+    fn bins_have_about_equal_shares_of_the_rows() {
+        let values: Vec<f64> = (1..=11).map(f64::from).collect();
+        let cuts = Cuts::with_rare(Sample::new(&values), &[], &[], 3, &mut Scratch::default());
+        // A third of 11 is nearer to 4 than to 3; of the other 7, either may be the larger half.
+        assert_eq!(cuts.all(), [4.5, 7.5]);
+    }
+
+    #[test]
     fn a_cut_between_neighbouring_floats_still_parts_them() {
         // The middle of two neighbours is rounded to the one that is even: here the lower one, then the higher one.
         for low in [1.0f64, 1.0f64.next_up()] {

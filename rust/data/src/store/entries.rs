@@ -3,6 +3,36 @@
 //! A node of many rows looks at the entries of a few features, a node of few rows at those of all features in its rows.
 //!
 //! Memory: 12 bytes for each entry, and 8 for each feature and row.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+//! # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+//! # use ferrank_runtime::monitor::Monitor;
+//! use ferrank_data::store::entries::Entries;
+//! use ferrank_data::store::{Codebook, Keep, Part, Slot, SparseCodes, CodeStore};
+//!
+//! // Of 40 rows, row n has 1 in every 40th of 1,000 features, from feature n on.
+//! # let column = |feature: usize| (0..40).map(|row| f64::from(row == feature % 40)).collect::<Float64Array>();
+//! # let columns = (0..=1_000).map(|feature| (feature.to_string(), Arc::new(column(feature)) as ArrayRef));
+//! # let batch = RecordBatch::try_from_iter(columns).unwrap();
+//! # let table = TableSource::new("table", batch.schema(), vec![batch])?;
+//! # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+//! # let view = View::new(&table, &roles, Unlabelled::Error);
+//! # let problem = view.problem()?;
+//! # let intake = view.intake(&problem, &monitor);
+//! let profile = Profile::new(&intake, 255)?;
+//! let book = Codebook::new(&profile, &problem, false, "table")?.compressed();
+//! let part = Part::new(&intake, &book, profile.counts, Keep::Memory)?;
+//! let store = CodeStore::from_parts(book, vec![part], Keep::Memory)?;
+//! assert_eq!(store.slots[3], Slot::Sparse(3));
+//! let sparse: &SparseCodes = store.sparse.as_deref().expect("many features are sparse");
+//! let (by_feature, by_row): (&Entries, &Entries) = (&sparse.by_feature, &sparse.by_row);
+//! assert_eq!(by_feature.of(43).0, [3]);
+//! assert_eq!(by_row.of(3).0[..2], [3, 43]);
+//! assert_eq!((sparse.code(43, 2), sparse.code(43, 3)), (0, 1));
+//! # Ok::<(), ferrank_data::Error>(())
+//! ```
 
 use rayon::prelude::*;
 

@@ -277,3 +277,17 @@ impl TestedColumns {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tested_column_is_found_where_it_was_put() {
+        let columns = TestedColumns { features: vec![3, 5, 0, 9], narrow: vec![2, 4], wide: vec![0], sparse: vec![7] };
+        let slots = [Slot::Narrow(2), Slot::Narrow(4), Slot::Wide(0), Slot::Sparse(7)];
+        for (position, slot) in slots.into_iter().enumerate() {
+            assert_eq!((columns.position(slot), columns.slot(position)), (position, slot));
+        }
+    }
+}

@@ -178,3 +178,28 @@ fn most_in_batch(arch: Arch, criterion: &Criterion, at_random: bool) -> usize {
     };
     most.min(Batch::most_examples(arch))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_case_has_its_kernel() {
+        let dense = |n_whole: usize| Criterion { n_whole, ..Criterion::default() };
+        let labels = Criterion { indicator_weight: vec![1.0; 5], ..Criterion::default() };
+        let kernel = |criterion: &Criterion, n_rows: u32, n_codes: usize| {
+            let (rows, counts): (Vec<u32>, Vec<u32>) = (0..n_rows).map(|row| (row, 1)).unzip();
+            let examples = Examples { block: &Block::default(), rows: &rows, counts: &counts, pairs: &[] };
+            let mut node = Node::default();
+            node.total = vec![f64::from(n_rows); criterion.len()];
+            Kernels::new(Arch::new(), criterion, false).for_feature(criterion, examples, &node, n_codes)
+        };
+        assert_eq!(kernel(&dense(1), 100, 10), Kernel::Single);
+        // Sums by code where there are many rows for each code, else examples in order.
+        assert_eq!((kernel(&dense(3), 100, 10), kernel(&dense(3), 10, 10)), (Kernel::MultiFeature, Kernel::Dense));
+        let partial = Criterion { n_partial: 1, ..dense(2) };
+        assert_eq!((kernel(&partial, 100, 10), kernel(&partial, 10, 10)), (Kernel::NodeSums, Kernel::InOrder));
+        assert_eq!((kernel(&labels, 100, 10), kernel(&labels, 9, 10)), (Kernel::LabelBins, Kernel::Labels));
+        assert_eq!(kernel(&dense(100), 100, 10), Kernel::InOrder);
+    }
+}

@@ -10,6 +10,32 @@
 //!
 //! Lower bounds and distances in f32 only choose candidates; [`ExactDistance`](crate::sink::ExactDistance) decides the
 //! order. So the lists are the same for all tiles, threads and vector instructions.
+//!
+//! ```
+//! use ferrank_neighbors::nearest::{NearestParams, NeighborLists, Search};
+//! use ferrank_neighbors::rows::Rows;
+//! use ferrank_neighbors::space::{Shape, Space};
+//! use ferrank_neighbors::space_panels::layout_of;
+//! use ferrank_neighbors::table::Table;
+//! use ferrank_runtime::monitor::Monitor;
+//!
+//! // A number and a category; rows 0, 2 and 4 are of class 0, rows 1 and 3 of class 1.
+//! let mut rows = Rows::with_capacity(5, 2);
+//! rows.add(0..5).copy_from_slice(&[0.0, 0.0, 0.1, 0.0, 0.3, 0.0, 0.6, 0.0, 0.2, 1.0]);
+//! let space = Space::new(vec![Shape::Numeric, Shape::Nominal], vec![None, None], vec![0, 1, 0, 1, 0], 2);
+//! let (layout, monitor) = (layout_of(&space), Monitor::default());
+//! let params = NearestParams { k: 1, in_order: true };
+//! let search = Search { space: &space, layout: &layout, params, monitor: &monitor, arch: Default::default() };
+//! let found: NeighborLists = search.of_all(&rows, 0)?;
+//! assert_eq!(found.of(0).collect::<Vec<_>>(), [[2], [1]]);
+//!
+//! // Some rows alone are queries.
+//! let mut queries = Rows::with_capacity(1, 2);
+//! queries.add_some(&rows, &[3]);
+//! let found = search.among(&Table::Held(rows), &queries)?;
+//! assert_eq!(found.of(3).collect::<Vec<_>>(), [[2], [1]]);
+//! # Ok::<(), ferrank_runtime::Error>(())
+//! ```
 
 // Bytes are compared on x86-64 alone; elsewhere the kernel measures all pairs.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]

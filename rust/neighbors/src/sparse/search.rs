@@ -143,3 +143,30 @@ impl<'a> Index<'a> {
         nearest.into_iter().map(|(_, row)| row).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Rows;
+    use crate::space::Shape;
+    use crate::sparse::Usual;
+
+    #[test]
+    fn the_bound_on_rounding_errors_counts_the_additions_of_the_row_with_most_entries() {
+        // Rows 0 and 1 have an entry each, row 2 has them all.
+        let n_features = 1_000;
+        let value = |row: usize, feature: usize| match row {
+            2 => 1.0 / (3.0 + feature as f64),
+            _ => f64::from(feature == row),
+        };
+        let values: Vec<f64> = (0..3).flat_map(|row| (0..n_features).map(move |feature| value(row, feature))).collect();
+        let mut sparse = SparseRows::new(Usual::constant(0.0, n_features));
+        sparse.append(&Rows::from_values(n_features, &values));
+        let space =
+            Space::new(vec![Shape::Numeric; n_features], (0..n_features).map(|_| None).collect(), Vec::new(), 1);
+        let index = Index::new(&sparse, &space);
+        // Between rows 0 and 2: a unit in the last place for each of the additions.
+        let sum: f64 = (0..n_features).map(|feature| value(2, feature)).sum();
+        assert!(index.error(0) >= n_features as f64 * (1.0 + sum) * f64::EPSILON);
+    }
+}

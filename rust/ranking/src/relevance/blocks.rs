@@ -212,6 +212,21 @@ mod tests {
     }
 
     #[test]
+    fn the_law_has_the_cumulants_of_the_blocks() {
+        // Four blocks of three trees, which agree within a block: shadows are 1, −1, 1 and −1.
+        let classes = Classes::of(std::iter::once((false, 1.0)));
+        let mut sums = Sums::new(1);
+        for x in [1.0, -1.0, 1.0, -1.0f64] {
+            sums.add(&classes, &[[3.0 * x, 3.0, 3.0 * x]], 3.0);
+        }
+        let law = sums.law(&classes);
+        // About a mean of four blocks the variance is 4/3, and trees add nothing to it. The law is symmetric.
+        assert!((law.of_block[0] - 4.0 / 3.0).abs() < 1e-12, "{:?}", law.of_block);
+        assert!((law.second[0] - 1.0).abs() < 1e-12, "{:?}", law.second);
+        assert!(law.third.abs() < 1e-12, "{}", law.third);
+    }
+
+    #[test]
     fn classes_that_differ_by_chance_are_one() {
         let (classes, mut values) = values(&[1.0; 30]);
         values.iter_mut().for_each(|block| block[7] -= 0.25);

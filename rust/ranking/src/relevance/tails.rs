@@ -133,6 +133,21 @@ mod tests {
     }
 
     #[test]
+    fn combinations_of_p_values_are_those_of_the_formula() {
+        // 1 / tan(π p) of 1/4 and 1/3 is 1 and 1 / √3.
+        let mean = (1.0 + 1.0 / 3f64.sqrt()) / 2.0;
+        let expected = 0.5 - mean.atan() / std::f64::consts::PI;
+        assert!((ln_cauchy(vec![0.25f64.ln(), (1.0 / 3.0f64).ln()]).exp() - expected).abs() < 1e-12);
+        // What is above 0.9 counts as that, so that it cannot outweigh the others.
+        assert_eq!(ln_cauchy(vec![0.01f64.ln(), 0.0]), ln_cauchy(vec![0.01f64.ln(), 0.9f64.ln()]));
+        assert!(ln_cauchy(vec![0.01f64.ln(), 0.0]).exp() < 0.03);
+        // Both ways of adding up agree where they meet.
+        let with_another = |p: f64| ln_cauchy(vec![p, -28.0]);
+        let share = 1.0 / (1.0 + (-2f64).exp());
+        assert!((with_another(-29.999) - with_another(-30.001) - 0.002 * share).abs() < 1e-6);
+    }
+
+    #[test]
     fn a_sample_has_its_own_tail_and_one_like_it_beyond() {
         // Quantiles of the exponential law.
         let n = 5_000;
