@@ -159,3 +159,11 @@ def test_spoiled_columns_are_told_with_the_targets_beside_them() -> None:
     names = [f"customer {number}" for number in range(len(Y))]
     with pytest.warns(fr.SpoiledDataWarning, match="identifier: column 'id'"):
         fr.rank(FRAME.assign(id=names), Y, n_estimators=10)
+
+
+def test_names_of_targets_are_not_those_of_numbered_features() -> None:
+    for name, called in [("x3", "x3_"), ("x4", "x4"), ("x03", "x03"), ("x", "x"), ("x²", "x²")]:
+        found = fr.rank(X, pd.Series(Y, name=name), n_estimators=2)
+        assert (found.targets, found.features) == ([called], ["x0", "x1", "x2", "x3"])
+    weighted = fr.ForestRanker(n_estimators=2).fit(X, pd.Series(Y, name="sample_weight"), np.ones(120))
+    assert weighted.result_.targets == ["sample_weight"]

@@ -14,7 +14,16 @@ from ferrank._core import Source
 from ferrank.data.opening import numbered
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.data.tables import as_matrix, as_table, checked
-from ferrank.data.values import Column, group_column, is_arrow, plain, target_columns, unlike
+from ferrank.data.values import (
+    Column,
+    Names,
+    Numbered,
+    group_column,
+    is_arrow,
+    plain,
+    target_columns,
+    unlike,
+)
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
 __all__ = ["Rows", "features_alone", "join"]
@@ -80,15 +89,14 @@ def _join(
         _check_given("groups", "groups", groups, like["groups"])
     weights: list[Column] = []
     if sample_weight is not None:
-        taken = [*names, *(name for name, _ in targets)]
-        weights = unlike(taken, [("sample_weight", _check_sample_weight(sample_weight, X, dtype=np.float64))])
+        checked_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = unlike(names, [("sample_weight", checked_weight)], targets)
     group: list[Column] = []
     if groups is not None:
         column, n_rows = group_column(groups), _num_samples(X)
         if len(column) != n_rows:
             raise DataError(f"groups: {len(column)} values for {n_rows} rows; give one for each row")
-        taken = [*names, *(name for name, _ in targets + weights)]
-        group = unlike(taken, [("groups", column)])
+        group = unlike(names, [("groups", column)], targets + weights)
     source = _source(*features, targets + weights + group)
     return source, {
         "target": [name for name, _ in targets] or None,
@@ -147,7 +155,7 @@ def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], A
     return list(table.column_names), table
 
 
-def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], Any]:
+def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Names, Any]:
     text = (
         getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", np.dtype(float)).kind in "OUST"
     )
@@ -157,19 +165,19 @@ def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], 
     if y is None:
         validate_data(estimator, X, y, **checks)
     X = validate_data(estimator, X, **checks)
-    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-    names = names or numbered(X.shape[1])
-    if text:
-        return names, pa.table(as_table(dict(zip(names, X.T, strict=True))))
-    return names, X if issparse(X) else plain(X, "X")
+    given = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    if text or issparse(X):
+        names = given or numbered(X.shape[1])
+        return names, pa.table(as_table(dict(zip(names, X.T, strict=True)))) if text else X
+    return given or Numbered(X.shape[1]), plain(X, "X")
 
 
-def _source(names: list[str], features: Any, others: list[Column]) -> Source:
+def _source(names: Names, features: Any, others: list[Column]) -> Source:
     if issparse(features):
         features = compressed_rows(features, "X")
     if isinstance(features, np.ndarray | tuple):
-        columns = [([name], _upright(column)) for name, column in others]
-        return Source.arrays([(names, features), *columns], "X")
+        columns: list[tuple[list[str] | None, Any]] = [([name], _upright(column)) for name, column in others]
+        return Source.arrays([(None if isinstance(names, Numbered) else names, features), *columns], "X")
     for name, column in others:
         features = features.append_column(name, checked(column) if is_arrow(column) else pa.array(column))
     return Source.table(features, "X")

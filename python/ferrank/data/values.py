@@ -1,5 +1,6 @@
 """Targets, groups and weights that lie beside a table, as columns."""
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = [
     "Column",
+    "Names",
+    "Numbered",
     "group_column",
     "group_numbers",
     "holds_label_sets",
@@ -114,12 +117,33 @@ def plain(array: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def unlike(taken: list[str], columns: list[Column]) -> list[Column]:
-    """Return ``columns`` with underscores added to names that are taken."""
-    names = set(taken)
+class Numbered(Container[str]):
+    """The names of ``n_columns`` columns that have none: ``x0``, ``x1`` …, which the engine makes.
+
+    A list of 20,000 names takes as long as ten trees on 200 rows.
+    """
+
+    def __init__(self, n_columns: int) -> None:
+        self.n_columns = n_columns
+
+    def __contains__(self, name: object) -> bool:
+        """Return True if a column has this name."""
+        digits = str(name)[1:]
+        is_numbered = digits.isascii() and digits.isdecimal() and name == f"x{int(digits)}"
+        return is_numbered and int(digits) < self.n_columns
+
+
+Names = list[str] | Numbered
+"""The names of the columns of a matrix or table."""
+
+
+def unlike(taken: Names, columns: list[Column], beside: list[Column] | None = None) -> list[Column]:
+    """Return ``columns`` with underscores added to names that are taken, also by columns ``beside`` them."""
+    known = taken if isinstance(taken, Numbered) else frozenset(taken)
+    names = {name for name, _ in beside or []}
     renamed = []
     for name, column in columns:
-        while name in names:
+        while name in known or name in names:
             name += "_"
         names.add(name)
         renamed.append((name, column))

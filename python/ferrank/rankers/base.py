@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferrank._core import Source
 from ferrank.data import validation
-from ferrank.data.categories import categorical_names
+from ferrank.data.categories import categorical_names, is_from_dtype
 from ferrank.data.classes import with_classes
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import is_lazy
@@ -77,8 +77,10 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
             y = label_sets(y)
         source, roles = validation.join(self, X, y, sample_weight, groups, like)
         self._count_selected()
-        names = source.columns[: self.n_features_in_]
-        roles |= own | {"categorical_features": categorical_names(self.categorical_features, names)}
+        roles |= own | {"categorical_features": []}
+        if not is_from_dtype(self.categorical_features):
+            names = source.columns[: self.n_features_in_]
+            roles["categorical_features"] = categorical_names(self.categorical_features, names)
         if like is None:
             return source, with_classes(source, roles)
         if self.task is None:

@@ -1,9 +1,9 @@
 //! Roles: which columns are features, which are targets, and what task that makes.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::column::{is_text, is_text_list, is_time};
@@ -369,12 +369,12 @@ pub fn check_target_weights(weights: Option<&[f64]>, n_targets: usize) -> Result
 struct Resolver<'a> {
     schema: &'a Schema,
     source: &'a str,
-    position: HashMap<&'a str, usize>,
+    position: FxHashMap<&'a str, usize>,
 }
 
 impl<'a> Resolver<'a> {
     fn new(schema: &'a Schema, source: &'a str) -> Result<Self> {
-        let mut position = HashMap::with_capacity(schema.fields().len());
+        let mut position = FxHashMap::with_capacity_and_hasher(schema.fields().len(), FxBuildHasher);
         for (column, field) in schema.fields().iter().enumerate() {
             if let Some(first) = position.insert(field.name().as_str(), column) {
                 return Err(Error::Data(format!(
@@ -421,7 +421,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn resolve(&self, roles: &Roles) -> Result<Problem> {
-        let mut taken: HashMap<usize, &str> = HashMap::new();
+        let mut taken: FxHashMap<usize, &str> = FxHashMap::default();
         for name in &roles.drop {
             taken.insert(self.find(name, "columns to drop")?, "dropped");
         }
@@ -460,8 +460,8 @@ impl<'a> Resolver<'a> {
     }
 
     /// The columns of the categorical features that are not dropped; `taken` are those with another role.
-    fn categorical_features(&self, roles: &Roles, taken: &HashMap<usize, &str>) -> Result<HashSet<usize>> {
-        let mut columns = HashSet::with_capacity(roles.categorical_features.len());
+    fn categorical_features(&self, roles: &Roles, taken: &FxHashMap<usize, &str>) -> Result<FxHashSet<usize>> {
+        let mut columns = FxHashSet::default();
         for name in &roles.categorical_features {
             let column = self.find(name, "categorical features")?;
             match taken.get(&column) {
@@ -480,7 +480,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The column of groups, called `name`.
-    fn groups(&self, name: &str, taken: &mut HashMap<usize, &'static str>) -> Result<Attribute> {
+    fn groups(&self, name: &str, taken: &mut FxHashMap<usize, &'static str>) -> Result<Attribute> {
         let column = self.find(name, "groups")?;
         self.take(taken, column, "the groups")?;
         let data_type = self.schema.field(column).data_type();
@@ -519,7 +519,7 @@ impl<'a> Resolver<'a> {
         Ok(Some(LabelPlan { hierarchy: hierarchy.map_err(named)?.map(Arc::new), decay }))
     }
 
-    fn take(&self, taken: &mut HashMap<usize, &'static str>, column: usize, role: &'static str) -> Result<()> {
+    fn take(&self, taken: &mut FxHashMap<usize, &'static str>, column: usize, role: &'static str) -> Result<()> {
         match taken.insert(column, role) {
             None => Ok(()),
             Some(before) => Err(Error::Data(format!(
@@ -632,6 +632,8 @@ impl<'a> Resolver<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]

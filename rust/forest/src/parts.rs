@@ -142,7 +142,7 @@ impl Coded {
         let expected = own.unwrap_or(profile).counts.kept;
         let resources = Resources::new(options);
         let bytes = resources.budget.left() + parts.iter().map(Buffer::len).sum::<usize>();
-        let fits = pool(options.threads)?.install(|| holds_all(expected, &book, params, bytes));
+        let fits = pool(options.threads)?.install(|| holds_all(expected, &book, params, |_| bytes));
         let outside = (!fits).then_some(resources);
         let keep = outside.as_ref().map_or(Keep::Memory, |resources| Keep::Scratch(&resources.scratch));
         let parts = parts.into_iter().map(|part| Part::read(&book, part)).collect::<Result<Vec<Part>>>()?;

@@ -82,8 +82,9 @@ impl Prepared {
         let book = if scan.is_of_intake() { book.for_rows_of(&scan.profile) } else { book };
         // The scan holds a sample of the rows.
         drop(scan);
-        let holds =
-            |book: &Codebook| resources.is_none_or(|r| external::holds_all(rows, book, params, r.budget.left()));
+        let holds = |book: &Codebook| {
+            resources.is_none_or(|r| external::holds_all(rows, book, params, |bytes| r.budget.left_for(bytes)))
+        };
         // Growth in external memory reads all codes of a row.
         let (book, held) = match book.is_sparse() {
             true => {

@@ -124,7 +124,7 @@ impl Known {
     }
 
     /// The distribution of `values`; `None` if there are none.
-    pub fn new(mut values: Vec<f64>, nominal: bool) -> Option<Self> {
+    pub(crate) fn new(mut values: Vec<f64>, nominal: bool) -> Option<Self> {
         let highest = values.iter().copied().reduce(f64::max)?;
         if nominal {
             let mut shares = vec![0.0; highest as usize + 1];
@@ -176,7 +176,7 @@ impl Known {
     }
 
     /// Expected difference between draws from two distributions.
-    pub fn mean_difference(&self, other: &Known) -> f64 {
+    pub(crate) fn mean_difference(&self, other: &Known) -> f64 {
         match (self, other) {
             (Known::Nominal(a), Known::Nominal(b)) => 1.0 - a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>(),
             (Known::Numeric { values, .. }, other) => {

@@ -4,6 +4,7 @@
 //! The array is not copied as a whole. Cost: one block, about 260,000 values.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -13,7 +14,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use ferrank::source::{ChunkSource, Chunks, SparseColumns};
+use ferrank::source::{self, ChunkSource, Chunks, MatrixColumns, SparseColumns};
 use ferrank::{Error, Result};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -87,8 +88,8 @@ impl Part {
 
 impl ArraySource {
     /// From pairs of column names and an array: of two dimensions from NumPy, the three Arrow arrays of a
-    /// sparse matrix, or one from Arrow.
-    pub(crate) fn new(name: String, columns: Vec<(Vec<String>, Bound<'_, PyAny>)>) -> PyResult<Self> {
+    /// sparse matrix, or one from Arrow. Columns without names, of an array of NumPy, are called `x0`, `x1` ….
+    pub(crate) fn new(name: String, columns: Vec<(Option<Vec<String>>, Bound<'_, PyAny>)>) -> PyResult<Self> {
         let mut fields = Vec::new();
         let mut parts = Vec::new();
         for (names, data) in columns {
@@ -96,13 +97,15 @@ impl ArraySource {
                 Part::Matrix(Matrix::new(array)?)
             } else if data.is_instance_of::<PyTuple>() {
                 let (starts, columns, values) = data.extract()?;
-                let matrix = SparseMatrix::new(names.len(), array(&starts)?, array(&columns)?, array(&values)?)?;
+                let width = names.as_ref().map_or(0, Vec::len);
+                let matrix = SparseMatrix::new(width, array(&starts)?, array(&columns)?, array(&values)?)?;
                 matrix.check(&name).map_err(|error| to_py(data.py(), error))?;
                 Part::Sparse(matrix)
             } else {
                 Part::Column(array(&data)?)
             };
             let (width, data_type) = (part.width(), part.data_type());
+            let names = names.unwrap_or_else(|| (0..width).map(|number| format!("x{number}")).collect());
             if names.len() != width {
                 return Err(PyValueError::new_err(format!("{} names for {width} columns", names.len())));
             }
@@ -114,6 +117,16 @@ impl ArraySource {
             return Err(PyValueError::new_err("arrays of different lengths"));
         }
         Ok(ArraySource { name, schema: Arc::new(Schema::new(fields)), n_rows, parts })
+    }
+
+    /// The widest of the parts that are `wanted`, and its number. The others are read as all columns are.
+    fn widest(&self, wanted: fn(&Part) -> bool) -> Option<(usize, &Part)> {
+        self.parts.iter().enumerate().filter(|(_, part)| wanted(part)).max_by_key(|(_, part)| part.width())
+    }
+
+    /// The first column of the part at `number`.
+    fn first_column(&self, number: usize) -> usize {
+        self.parts[..number].iter().map(Part::width).sum()
     }
 
     fn all(&self) -> View<'_> {
@@ -168,13 +181,19 @@ impl ChunkSource for ArraySource {
         ))
     }
 
+    fn matrix(&self) -> Option<MatrixColumns<'_>> {
+        let Some((number, Part::Matrix(matrix))) = self.widest(|part| matches!(part, Part::Matrix(_))) else {
+            return None;
+        };
+        let [n_rows, width] = matrix.shape;
+        Some(MatrixColumns { first: self.first_column(number), width, n_rows, matrix })
+    }
+
     fn sparse(&self) -> Result<Option<SparseColumns<'_>>> {
-        // The widest of them; the others are read as all columns are.
-        let sparse = self.parts.iter().enumerate().filter(|(_, part)| matches!(part, Part::Sparse(_)));
-        let Some((number, Part::Sparse(matrix))) = sparse.max_by_key(|(_, part)| part.width()) else {
+        let Some((number, Part::Sparse(matrix))) = self.widest(|part| matches!(part, Part::Sparse(_))) else {
             return Ok(None);
         };
-        let first = self.parts[..number].iter().map(Part::width).sum();
+        let first = self.first_column(number);
         let (width, (starts, columns)) = (matrix.n_columns(), matrix.rows());
         let values = matrix.numbers(0..columns.len())?;
         let fields = self.schema.fields();
@@ -317,7 +336,11 @@ impl Matrix {
         let n_threads = if has_threads { rayon::current_num_threads() } else { 1 };
         let abreast = width.div_ceil(n_threads).min(TILE_COLUMNS);
         let most = (abreast * len).max(1);
-        let fill = |(tile, columns): (usize, &mut [_])| self.fill(start, len, tile * abreast, columns);
+        let fill = |(tile, columns): (usize, &mut [MaybeUninit<T>])| {
+            self.fill(start, len, tile * abreast, columns, |to, value| {
+                to.write(value);
+            });
+        };
         match has_threads {
             true => free.par_chunks_mut(most).enumerate().for_each(fill),
             false => free.chunks_mut(most).enumerate().for_each(fill),
@@ -327,8 +350,8 @@ impl Matrix {
         values
     }
 
-    /// Fills `columns`, from number `first` on, with `len` rows from `start`.
-    fn fill<T: Copy>(&self, start: usize, len: usize, first: usize, columns: &mut [MaybeUninit<T>]) {
+    /// Fills `columns`, from number `first` on, with `len` rows from `start`; `put` writes a value.
+    fn fill<T: Copy, U>(&self, start: usize, len: usize, first: usize, columns: &mut [U], put: impl Fn(&mut U, T)) {
         let ([n_rows, width], [down, right]) = (self.shape, self.strides);
         assert!(start + len <= n_rows && first * len + columns.len() <= width * len);
         assert!(size_of::<T>() <= self.data_type.primitive_width().unwrap_or(1));
@@ -338,9 +361,36 @@ impl Matrix {
                     let offset = row as isize * down + column as isize * right;
                     // SAFETY: row and column lie within the shape, so the offset lies within the array,
                     // whose items are T; they need not be aligned.
-                    value.write(unsafe { self.data.offset(offset).cast::<T>().read_unaligned() });
+                    put(value, unsafe { self.data.offset(offset).cast::<T>().read_unaligned() });
                 }
             }
+        }
+    }
+}
+
+impl source::Matrix for Matrix {
+    fn read(&self, columns: Range<usize>, out: &mut [f64]) {
+        let (n_rows, first) = (self.shape[0], columns.start);
+        assert_eq!(out.len(), columns.len() * n_rows);
+        macro_rules! read {
+            ($T:ty, $to_number:expr) => {
+                self.fill(0, n_rows, first, out, |to, value: $T| *to = $to_number(value))
+            };
+        }
+        match self.data_type {
+            DataType::Boolean => read!(u8, |byte| f64::from(u8::from(byte != 0))),
+            DataType::Float16 => read!(<Float16Type as ArrowPrimitiveType>::Native, f64::from),
+            DataType::Float32 => read!(f32, f64::from),
+            DataType::Float64 => read!(f64, |value| value),
+            DataType::Int8 => read!(i8, f64::from),
+            DataType::Int16 => read!(i16, f64::from),
+            DataType::Int32 => read!(i32, f64::from),
+            DataType::Int64 => read!(i64, |value| value as f64),
+            DataType::UInt8 => read!(u8, f64::from),
+            DataType::UInt16 => read!(u16, f64::from),
+            DataType::UInt32 => read!(u32, f64::from),
+            DataType::UInt64 => read!(u64, |value| value as f64),
+            _ => unreachable!("`new` lets no other type in"),
         }
     }
 }

@@ -76,9 +76,10 @@ impl Source {
         Ok(Source::new(JoinedSource::new(name, parts).map_err(|e| to_py(py, e))?))
     }
 
-    /// Arrays side by side, each with the names of its columns; `indptr`, `indices` and `data` for a sparse one.
+    /// Arrays side by side, each with the names of its columns, or `None` for `x0`, `x1` …; `indptr`, `indices` and `data`
+    /// for a sparse one, whose columns have names.
     #[staticmethod]
-    fn arrays(columns: Vec<(Vec<String>, Bound<'_, PyAny>)>, name: String) -> PyResult<Self> {
+    fn arrays(columns: Vec<(Option<Vec<String>>, Bound<'_, PyAny>)>, name: String) -> PyResult<Self> {
         Ok(Source::new(ArraySource::new(name, columns)?))
     }
 

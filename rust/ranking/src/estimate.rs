@@ -107,7 +107,17 @@ pub fn effective(parts: &[Part<'_>]) -> f64 {
 fn ranks(importance: &[f64]) -> Vec<u32> {
     let mut descending = importance.to_vec();
     descending.sort_unstable_by(|a, b| b.total_cmp(a));
-    importance.iter().map(|value| 1 + descending.partition_point(|other| other > value) as u32).collect()
+    let rank = |&value: &f64| 1 + descending.partition_point(|&other| other > value) as u32;
+    importance.iter().map(remembering_last(rank)).collect()
+}
+
+/// `function`, which is not asked again where the argument is that of the call before: many features have the importance 0.
+fn remembering_last<A: Copy + PartialEq, B: Copy>(function: impl Fn(&A) -> B) -> impl FnMut(&A) -> B {
+    let mut last: Option<(A, B)> = None;
+    move |argument| match last {
+        Some((before, result)) if before == *argument => result,
+        _ => last.insert((*argument, function(argument))).1,
+    }
 }
 
 /// Best and worst rank of each feature: 1 + the number of features surely above, and n_features − the number surely
@@ -126,12 +136,12 @@ pub fn rank_intervals(importance: &[f64], standard_error: &[f64], freedom: f64) 
     let bounds: Vec<(f64, f64)> = lows.iter().copied().zip(highs.iter().copied()).collect();
     lows.sort_unstable_by(f64::total_cmp);
     highs.sort_unstable_by(f64::total_cmp);
-    let interval = |(low, high): (f64, f64)| {
-        let above = n - lows.partition_point(|other| *other <= high) as u32;
-        let below = highs.partition_point(|other| *other < low) as u32;
+    let interval = |&(low, high): &(f64, f64)| {
+        let above = n - lows.partition_point(|&other| other <= high) as u32;
+        let below = highs.partition_point(|&other| other < low) as u32;
         (1 + above, n - below)
     };
-    bounds.into_iter().map(interval).collect()
+    bounds.iter().map(remembering_last(interval)).collect()
 }
 
 /// The quantile of Student's t with `freedom` degrees of freedom; infinite where there are none.

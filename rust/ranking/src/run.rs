@@ -188,7 +188,8 @@ mod tests {
         let roles = Roles::new(Targets::Named(vec!["y".into()])).with_weight(Some("w".into()));
         let problem = Problem::resolve(&source.schema(), &roles, "table")?;
         let monitor = Monitor::default();
-        let intake = Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor };
+        let unlabelled = Unlabelled::Ignore;
+        let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor, memory: None };
         options.scan(&intake, 255).map(then)
     }
 

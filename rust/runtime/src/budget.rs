@@ -43,8 +43,20 @@ impl Budget {
 
     /// Bytes that are left, once memory that is free within the process was given back.
     pub fn left(&self) -> usize {
+        self.left_for(usize::MAX)
+    }
+
+    /// Bytes that are left. Memory that is free within the process is given back if fewer than `wanted` are left otherwise:
+    /// most of it would be taken again at once.
+    pub fn left_for(&self, wanted: usize) -> usize {
+        let left = || self.limit.saturating_sub(held()).saturating_sub(RESERVE);
+        configure_allocator();
+        let found = left();
+        if found >= wanted {
+            return found;
+        }
         give_back();
-        self.limit.saturating_sub(held()).saturating_sub(RESERVE)
+        left()
     }
 
     /// The error where `what` needs `bytes` more than the process holds.
@@ -66,7 +78,7 @@ impl Budget {
 
     /// The bytes that are left, if they do for `what`, which needs `bytes`.
     pub fn check(&self, bytes: usize, what: &str) -> Result<usize> {
-        let left = self.left();
+        let left = self.left_for(bytes);
         if bytes <= left { Ok(left) } else { Err(self.too_small(bytes, what)) }
     }
 }
@@ -78,10 +90,20 @@ pub fn default_limit(processes: usize) -> Option<usize> {
 }
 
 /// Gives pages that were freed back to the system, where the allocator keeps them.
+pub fn give_back() {
+    configure_allocator();
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it may be called at any time, from any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Makes the allocator give back what is free at the end of its blocks.
 ///
 /// Trimming leaves what lies at the end of a thread's arena, and the blocks that glibc takes from arenas grow
 /// with those that were freed. So large ones are mapped from the first call on, and arenas trimmed as they shrink.
-pub fn give_back() {
+fn configure_allocator() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         static ONCE: Once = Once::new();
@@ -90,10 +112,6 @@ pub fn give_back() {
             libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);
             libc::mallopt(libc::M_TRIM_THRESHOLD, 2 * MAPPED);
         });
-        // SAFETY: the same.
-        unsafe {
-            libc::malloc_trim(0);
-        }
     }
 }
 

@@ -114,20 +114,20 @@ pub struct Cuts {
     /// n_codes − 1, ascending; empty if they are the middles between the values.
     cuts: Vec<f64>,
     /// n_codes; a representative value of each code: the value itself where codes are exact.
-    pub values: Arc<Vec<f64>>,
+    pub values: Arc<[f64]>,
 }
 
 impl Cuts {
     /// One code for each of `values`, which ascend.
     pub fn exact(values: &[f64]) -> Self {
-        Cuts { cuts: Vec::new(), values: Arc::new(values.to_vec()) }
+        Cuts { cuts: Vec::new(), values: values.into() }
     }
 
     /// The codes between `cuts`, which ascend.
     pub fn from_cuts(cuts: Vec<f64>) -> Self {
         let ends = cuts.iter().chain(cuts.last()).copied();
         let values = if cuts.is_empty() { vec![0.0] } else { ends.collect() };
-        Cuts { cuts, values: Arc::new(values) }
+        Cuts { cuts, values: values.into() }
     }
 
     /// The cut above `code`: a test `x ≤ cut` sends the codes up to this one to the left.
@@ -164,7 +164,7 @@ impl Cuts {
     }
 
     /// A code for each of these values, which ascend.
-    pub(super) fn each(values: Arc<Vec<f64>>) -> Self {
+    pub(super) fn each(values: Arc<[f64]>) -> Self {
         Cuts { cuts: Vec::new(), values }
     }
 
@@ -221,7 +221,7 @@ impl Cuts {
             }
         }
         representatives.push(f64::midpoint(first, sample[sample.len() - 1]));
-        let bins = Cuts { cuts, values: Arc::new(representatives) };
+        let bins = Cuts { cuts, values: representatives.into() };
         match apart.is_empty() {
             true => bins,
             false => bins.with_apart(sample, &apart),
@@ -245,7 +245,7 @@ impl Cuts {
         let high = sample[sample.len() - 1].max(apart[apart.len() - 1]);
         let starts = std::iter::once(low).chain(self.cuts.iter().copied());
         let ends = self.cuts.iter().copied().chain([high]);
-        self.values = Arc::new(starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect());
+        self.values = starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect();
         self
     }
 
@@ -584,7 +584,7 @@ mod tests {
             values.extend([0.0, -0.0, 1e300, -1e300, f64::MAX, f64::MIN]);
             // The more values, the finer the grid.
             for times in [1, 30] {
-                let cuts = Cuts { values: Arc::new(vec![0.0; cuts.len() + 1]), cuts: cuts.clone() };
+                let cuts = Cuts { values: vec![0.0; cuts.len() + 1].into(), cuts: cuts.clone() };
                 for (value, code) in values.repeat(times).iter().zip(codes(&cuts, &values.repeat(times))) {
                     assert_eq!(cuts.cuts.partition_point(|cut| cut < value), code as usize, "{value} among {cuts:?}");
                 }

@@ -33,8 +33,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::distinct::Distinct;
-use super::ranked::SampledValues;
 use super::sample::RowSample;
+use super::sampled::SampledValues;
 use super::{ColumnProfile, LabelProfile, NominalProfile, NumericProfile, Profile};
 use crate::groups::GroupProfile;
 use crate::hierarchy::{Edge, Hierarchy};
@@ -176,7 +176,7 @@ impl Profile {
     /// [`Error::Data`] if it is too large for one batch.
     pub fn to_ipc(&self) -> Result<Vec<u8>> {
         let failed = |error: ArrowError| Error::Data(format!("{NAME}: {error}"));
-        let order = self.sample.order();
+        let order = self.sample.order().positions;
         let Counts { rows, unlabelled, weightless, kept } = self.counts;
         let head = Head {
             format: FORMAT,

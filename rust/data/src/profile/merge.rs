@@ -4,6 +4,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::distinct::Distinct;
+use super::sample::SampleOrder;
+use super::sampled::hash_words;
 use super::{ColumnProfile, LabelProfile, NominalProfile, NumericProfile, Profile};
 use crate::intake::Counts;
 use ferrank_runtime::error::{Error, Result};
@@ -90,23 +92,13 @@ impl Profile {
     /// A hash of all that the profile says, the same for all ways to it.
     pub fn digest(&self) -> u128 {
         let order = self.sample.order();
-        let mut places = vec![0; order.len()];
-        (0..).zip(&order).for_each(|(place, &position)| places[position as usize] = place);
-        let words = |words: &[u64]| {
-            // Which is what memory holds on nearly all machines.
-            if cfg!(target_endian = "little") {
-                return xxh3_128(bytemuck::cast_slice(words));
-            }
-            let bytes: Vec<[u8; 8]> = words.iter().map(|word| word.to_le_bytes()).collect();
-            xxh3_128(bytes.as_flattened())
-        };
         let columns = self.features.par_iter().chain(&self.targets);
-        let columns: Vec<u128> = columns.map(|column| column.digest(&order, &places, words)).collect();
-        let sampled: Vec<u64> = order.iter().map(|&position| self.sample.hashes[position as usize]).collect();
+        let columns: Vec<u128> = columns.map(|column| column.digest(&order)).collect();
+        let sampled: Vec<u64> = order.positions.iter().map(|&position| self.sample.hashes[position as usize]).collect();
         let Counts { rows, unlabelled, weightless, kept } = self.counts;
-        let groups = self.groups.iter().map(|groups| words(&[groups.digest()])).collect();
+        let groups = self.groups.iter().map(|groups| hash_words(&[groups.digest()])).collect();
         let parts = [
-            vec![words(&[rows, unlabelled, weightless, kept, self.max_bins as u64]), words(&sampled)],
+            vec![hash_words(&[rows, unlabelled, weightless, kept, self.max_bins as u64]), hash_words(&sampled)],
             columns,
             groups,
         ]
@@ -124,17 +116,18 @@ impl ColumnProfile {
         }
     }
 
-    fn digest(&self, order: &[u32], places: &[u32], words: impl Fn(&[u64]) -> u128) -> u128 {
+    fn digest(&self, order: &SampleOrder) -> u128 {
         match self {
             ColumnProfile::Numeric(numeric) => {
-                let mut all = Vec::with_capacity(order.len() + 6);
+                let hash = numeric.sample.hash(order, &mut Vec::new());
+                let mut all = Vec::with_capacity(8);
                 all.extend([numeric.missing, numeric.zeros, numeric.min.to_bits(), numeric.max.to_bits()]);
                 all.push(numeric.distinct.as_ref().map_or(u64::MAX, |distinct| distinct.limit));
                 let distinct = numeric.distinct.as_ref().map(Distinct::sorted).unwrap_or_default();
                 all.push(distinct.len() as u64);
                 all.extend(distinct.into_iter().map(f64::to_bits));
-                all.extend(numeric.sample.words(order, places));
-                words(&all)
+                all.extend([hash as u64, (hash >> u64::BITS) as u64]);
+                hash_words(&all)
             }
             ColumnProfile::Nominal(nominal) => {
                 let mut bytes = nominal.missing.to_le_bytes().to_vec();

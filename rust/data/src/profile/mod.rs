@@ -13,10 +13,12 @@
 mod coding;
 mod distinct;
 mod ipc;
+mod matrix;
 mod merge;
 mod range;
 mod ranked;
 mod sample;
+mod sampled;
 mod sparse;
 #[cfg(test)]
 mod tests;
@@ -32,8 +34,9 @@ pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, betwe
 use distinct::{Distinct, count_distinct};
 use range::Range;
 pub(crate) use ranked::Ranked;
-use ranked::{ABREAST, Ranker, SampledValues};
+use ranked::{ABREAST, Numbers, Ranker};
 use sample::RowSample;
+use sampled::SampledValues;
 
 use crate::column::{MISSING, categories, not_finite, numbers};
 use crate::groups::GroupProfile;
@@ -285,22 +288,31 @@ impl Profile {
     ///
     /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
     pub fn new(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
+        if let Some(profile) = Profile::with_matrix(intake, max_bins)? {
+            return Ok(profile);
+        }
         let mut profile = Profile::new_part(intake, max_bins, Place::default())?;
         profile.rank();
         Ok(profile)
     }
 
-    /// Makes ranks of the values if all rows were sampled, and codes are wanted.
+    /// Makes ranks of the values of features if all rows were sampled, and codes are wanted.
     fn rank(&mut self) {
-        if self.max_bins == 0 || !self.sample.holds_all() {
+        if self.max_bins == 0 || !self.sample.holds_all() || !Ranker::supports(self.sample.hashes.len()) {
             return;
         }
+        let order = self.sample.order();
         self.features.par_chunks_mut(ABREAST).for_each_init(Ranker::default, |ranker, columns| {
-            let samples = columns.iter_mut().filter_map(|column| match column {
-                ColumnProfile::Numeric(numeric) => Some(&mut numeric.sample),
-                _ => None,
-            });
-            ranker.rank(&mut samples.collect::<Vec<_>>());
+            let numbers: Vec<Numbers<'_>> = columns.iter().filter_map(ColumnProfile::sampled_numbers).collect();
+            let mut ranked = ranker.rank(&numbers, &order).into_iter();
+            for column in columns {
+                if let (true, ColumnProfile::Numeric(numeric)) = (column.sampled_numbers().is_some(), column) {
+                    ranked
+                        .next()
+                        .into_iter()
+                        .for_each(|ranked| numeric.sample = SampledValues::Ranked(Arc::new(ranked)));
+                }
+            }
         });
     }
 
@@ -488,6 +500,16 @@ fn sampled_rows(n_features: usize, max_bins: usize) -> usize {
 }
 
 impl ColumnProfile {
+    /// The sampled numbers, if they are kept one by one and are of all rows.
+    fn sampled_numbers(&self) -> Option<Numbers<'_>> {
+        match self {
+            ColumnProfile::Numeric(NumericProfile {
+                missing, min, max, sample: SampledValues::All(values), ..
+            }) => Some(Numbers { values, n_missing: *missing as usize, low: *min, high: *max }),
+            _ => None,
+        }
+    }
+
     fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool, room: &Room) -> Result<()> {
         match self {
             ColumnProfile::Numeric(numeric) => numeric.add(array, sampled, holds_all),
@@ -649,9 +671,9 @@ impl NumericProfile {
     }
 }
 
-/// One NaN for all: which bits a missing value has depends on the container.
+/// One NaN for all, since which bits a missing value has depends on the container; and 0 for -0.
 fn known(value: f64) -> f64 {
-    if value.is_nan() { f64::NAN } else { value }
+    if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 
 impl NominalProfile {

@@ -1,35 +1,42 @@
 //! A short column as ranks: its distinct values in order, and the place of each row's value among them.
 //!
 //! Where the sample holds all rows, one sort of a column gives the number of distinct values, the cut points and the codes,
-//! which are needed later. Columns of f32 that have few rows are sorted eight at a time, by a network (Batcher
+//! which are needed later. Columns that have few rows are sorted eight at a time, by a network (Batcher
 //! 1968; Knuth 1998, §5.2.2, algorithm M) whose exchanges are minima and maxima of vectors.
+//!
+//! ```text
+//! cut the range of the column into equal cells; the key of a row is the number of its cell, then the number of the row
+//! sort the keys; where two values of a cell are in the wrong order, sort the values
+//! go through the sorted values, and count those that differ from the one before
+//! ```
 //!
 //! Gain in speed: 1.8x on a call of one tree (200 x 20,000, CPU time).
 
-use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::coding::{Cuts, MISSING_U8, MISSING_U16, Sample, Scratch};
+use super::coding::{Cuts, MISSING_U8, MISSING_U16, Scratch};
+use super::sample::SampleOrder;
+use super::sampled::hash;
 use crate::store::Code;
 
 /// Columns that are sorted side by side.
 pub(super) const ABREAST: usize = 8;
 
 /// Rows up to which the network is faster than a radix sort of each column: their keys stay in the nearest cache.
-const MOST_IN_NETWORK: usize = 512;
-
-/// The sort key of missing values, greater than that of any number.
-const MISSING_KEY: u32 = u32::MAX;
+const MOST_IN_NETWORK: usize = 1024;
 
 /// The values of a column.
 #[derive(Debug)]
 pub(crate) struct Ranked {
     /// Ascending, each once; as many as codes of two bytes have room for.
-    pub(super) distinct: Arc<Vec<f64>>,
+    pub(super) distinct: Arc<[f64]>,
     ranks: Ranks,
+    /// The [hash] of the values.
+    pub(super) hash: u128,
 }
 
 /// n_rows; positions among the distinct values, or the code of a missing value.
@@ -115,125 +122,177 @@ fn encode<R: Code, C: Code>(ranks: &[R], distinct: &[f64], cuts: &Cuts, mut emit
     }
 }
 
+/// Numbers of a column: each [known](super::known), and none infinite.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers<'a> {
+    pub(super) values: &'a [f64],
+    pub(super) n_missing: usize,
+    /// The least and the greatest.
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
 /// Makes ranks of values, with buffers that are reused from column to column.
 #[derive(Default)]
 pub(super) struct Ranker {
-    /// n_rows; a key above the number of the row, of each column.
-    abreast: Vec<[u64; ABREAST]>,
+    /// n_rows; a key of each column.
+    abreast: Vec<[u32; ABREAST]>,
+    /// n_rows; a cell above the number of the row.
     keys: Vec<u64>,
-    ranks: Vec<u16>,
+    numbering: Numbering,
 }
 
 impl Ranker {
-    /// Ranks the values of `columns`, at most [`ABREAST`], with as many rows each. Left as they are: columns of numbers that
-    /// are no f32, which take a key of twice the size, with -0, and columns with more rows than codes.
-    pub(super) fn rank(&mut self, columns: &mut [&mut SampledValues]) {
-        let n_rows = columns.first().map_or(0, |column| column.len());
-        if !(1..=usize::from(MISSING_U16)).contains(&n_rows) {
-            return;
+    /// Returns true if columns of so many rows are ranked: there are no more of them than codes.
+    pub(super) fn supports(n_rows: usize) -> bool {
+        (1..=usize::from(MISSING_U16)).contains(&n_rows)
+    }
+
+    /// Ranks `columns`, at most [`ABREAST`], whose rows are those of `order`. The number of rows is
+    /// [supported](Self::supports).
+    pub(super) fn rank(&mut self, columns: &[Numbers<'_>], order: &SampleOrder) -> Vec<Ranked> {
+        let n_rows = order.len();
+        if n_rows > MOST_IN_NETWORK {
+            return columns.iter().map(|column| self.rank_alone(column, order)).collect();
         }
-        let in_network = n_rows <= MOST_IN_NETWORK;
-        self.abreast.resize(if in_network { n_rows } else { 0 }, [0; ABREAST]);
-        let mut are_keys = [false; ABREAST];
-        for (lane, column) in columns.iter_mut().enumerate() {
-            let SampledValues::All(values) = &mut **column else { continue };
-            if in_network {
-                are_keys[lane] = keys_of(values, |row, key| self.abreast[row][lane] = key);
-                continue;
+        // Bits that hold the number of a row, at least one.
+        let row_bits = (n_rows - 1).max(1).ilog2() + 1;
+        self.abreast.resize(n_rows, [u32::MAX; ABREAST]);
+        for (lane, column) in columns.iter().enumerate() {
+            let cells = Cells::new(column, (1 << (u32::BITS - row_bits)) - 1);
+            for ((keys, &value), row) in self.abreast.iter_mut().zip(column.values).zip(0..) {
+                keys[lane] = cells.of(value) << row_bits | row;
             }
-            self.keys.resize(n_rows, 0);
-            if keys_of(values, |row, key| self.keys[row] = key) {
-                radsort::sort_by_key(&mut self.keys, |key| (key >> 32) as u32);
-                let values = std::mem::take(values);
-                **column = SampledValues::Ranked(Arc::new(ranked(self.keys.iter().copied(), values, &mut self.ranks)));
-            }
-        }
-        if !are_keys.contains(&true) {
-            return;
         }
         Arch::new().dispatch(Network(&mut self.abreast));
-        for (lane, column) in columns.iter_mut().enumerate().filter(|(lane, _)| are_keys[*lane]) {
-            let values = std::mem::take(column.as_mut());
-            let keys = self.abreast.iter().map(|row| row[lane]);
-            **column = SampledValues::Ranked(Arc::new(ranked(keys, values, &mut self.ranks)));
+        let Ranker { abreast, numbering, .. } = self;
+        let ranked = |(lane, column)| {
+            let rows = abreast.iter().map(move |keys| keys[lane] & ((1 << row_bits) - 1));
+            numbering.ranked(column, rows, order)
+        };
+        columns.iter().enumerate().map(ranked).collect()
+    }
+
+    fn rank_alone(&mut self, column: &Numbers<'_>, order: &SampleOrder) -> Ranked {
+        let cells = Cells::new(column, u32::MAX);
+        let keys = column.values.iter().zip(0..).map(|(&value, row)| u64::from(cells.of(value)) << 32 | row);
+        self.keys.clear();
+        self.keys.extend(keys);
+        radsort::sort_by_key(&mut self.keys, |key| (key >> 32) as u32);
+        self.numbering.ranked(column, self.keys.iter().map(|&key| key as u32), order)
+    }
+}
+
+/// Numbers the distinct values of a column.
+#[derive(Default)]
+struct Numbering {
+    /// n_rows
+    ranks: Vec<u16>,
+    distinct: Vec<f64>,
+    sorted: Vec<u32>,
+    words: Vec<u64>,
+}
+
+impl Numbering {
+    /// The ranks of `column`; its `rows` come in the order of their cells.
+    fn ranked(&mut self, column: &Numbers<'_>, rows: impl Iterator<Item = u32> + Clone, order: &SampleOrder) -> Ranked {
+        let n_distinct = self.number(column, rows.clone()).unwrap_or_else(|| {
+            let mut sorted = std::mem::take(&mut self.sorted);
+            sorted.clear();
+            sorted.extend(rows);
+            let value = |row: u32| column.values[row as usize];
+            sorted.sort_by(|&a, &b| value(a).total_cmp(&value(b)));
+            let n_distinct = self.number(column, sorted.iter().copied()).expect("rows were sorted by their values");
+            self.sorted = sorted;
+            n_distinct
+        });
+        let ranks = match n_distinct <= usize::from(MISSING_U8) {
+            // The code of a missing value becomes that of one byte.
+            true => Ranks::Narrow(self.ranks.iter().map(|&rank| rank as u8).collect()),
+            false => Ranks::Wide(self.ranks.clone()),
+        };
+        Ranked {
+            distinct: self.distinct[..n_distinct].into(),
+            ranks,
+            hash: hash(column.values, order, &mut self.words),
         }
     }
-}
 
-/// Calls `put` with each row of `values` and its key, above the number of the row. Returns false if some are no f32.
-fn keys_of(values: &[f64], mut put: impl FnMut(usize, u64)) -> bool {
-    // Ranks would not tell -0 from 0, and the digest of a profile does.
-    let is_single =
-        |value: f64| value.is_nan() || f64::from(value as f32) == value && value.to_bits() != (-0.0f64).to_bits();
-    if !values.iter().take(8).all(|&value| is_single(value)) {
-        return false;
-    }
-    let mut are_single = true;
-    for (row, &value) in values.iter().enumerate() {
-        are_single &= is_single(value);
-        let bits = (value as f32).to_bits();
-        let ascending = bits ^ (((bits.cast_signed() >> 31).cast_unsigned()) | 1 << 31);
-        let key = if value.is_nan() { MISSING_KEY } else { ascending };
-        put(row, u64::from(key) << 32 | row as u64);
-    }
-    are_single
-}
-
-/// The value with a key.
-fn value_of(key: u32) -> f64 {
-    f64::from(f32::from_bits(if key >> 31 == 1 { key ^ 1 << 31 } else { !key }))
-}
-
-/// The column with the sorted `keys`; `distinct` has room for its values, and `ranks` is a buffer.
-fn ranked(keys: impl Iterator<Item = u64>, mut distinct: Vec<f64>, ranks: &mut Vec<u16>) -> Ranked {
-    let n_rows = distinct.len();
-    ranks.resize(n_rows, 0);
-    let (mut last, mut n_distinct) = (MISSING_KEY, 0usize);
-    for key in keys {
-        let (key, row) = ((key >> 32) as u32, key as u32 as usize);
-        n_distinct += usize::from(key != last);
-        last = key;
-        // The first key counts, unless it is that of a missing value, whose rank is one below 0.
-        let rank = n_distinct.wrapping_sub(1);
-        ranks[row] = if key == MISSING_KEY { MISSING_U16 } else { rank as u16 };
-        if let Some(distinct) = distinct.get_mut(rank) {
-            *distinct = value_of(key);
+    /// Writes the distinct values of `column`, and the rank of each row. Returns the number of distinct values; `None` if the
+    /// values of `rows` do not ascend. Rows with missing values come last.
+    fn number(&mut self, column: &Numbers<'_>, rows: impl Iterator<Item = u32>) -> Option<usize> {
+        let Numbers { values, n_missing, .. } = *column;
+        let Numbering { ranks, distinct, .. } = self;
+        ranks.clear();
+        ranks.resize(values.len(), MISSING_U16);
+        distinct.resize(values.len(), 0.0);
+        let (mut last, mut n_distinct, mut descends) = (f64::NAN, 0, false);
+        for row in rows.take(values.len() - n_missing) {
+            let value = values[row as usize];
+            // Nothing is less than the NaN before the first value, and no value is equal to it.
+            descends |= value < last;
+            n_distinct += usize::from(value != last);
+            last = value;
+            ranks[row as usize] = (n_distinct - 1) as u16;
+            distinct[n_distinct - 1] = value;
         }
+        (!descends).then_some(n_distinct)
     }
-    // Missing values come last, and are counted as one unless there is nothing else.
-    n_distinct -= usize::from(last == MISSING_KEY && n_distinct > 0);
-    distinct.truncate(n_distinct);
-    distinct.shrink_to_fit();
-    let ranks = match n_distinct <= usize::from(MISSING_U8) {
-        // The code of a missing value becomes that of one byte.
-        true => Ranks::Narrow(ranks.iter().map(|&rank| rank as u8).collect()),
-        false => Ranks::Wide(ranks.clone()),
-    };
-    Ranked { distinct: Arc::new(distinct), ranks }
+}
+
+/// Cells of equal width from the least to the greatest value of a column. The cell is a monotone function of the value in
+/// spite of rounding, if only because all values may be in one cell.
+struct Cells {
+    low: f64,
+    /// Cells for each unit.
+    scale: f64,
+    missing: u32,
+}
+
+impl Cells {
+    /// The cells of `column` below the one of `missing` values.
+    fn new(&Numbers { low, high, .. }: &Numbers<'_>, missing: u32) -> Self {
+        Cells { low, scale: f64::from(missing - 1) / (high - low), missing }
+    }
+
+    #[inline(always)]
+    fn of(&self, value: f64) -> u32 {
+        /// From here on, numbers are apart by 1: their last bits are their integer part.
+        const INTEGERS: f64 = (1u64 << 52) as f64;
+        let place = (value - self.low) * self.scale;
+        // What is no number, as 0 times infinity, is in the first cell.
+        let place = if place > 0.0 { place } else { 0.0 };
+        let most = f64::from(self.missing - 1);
+        let place = if place < most { place } else { most };
+        let cell = (place + INTEGERS).to_bits() as u32;
+        if value.is_nan() { self.missing } else { cell }
+    }
 }
 
 /// Sorts each lane.
-struct Network<'a>(&'a mut [[u64; ABREAST]]);
+struct Network<'a>(&'a mut [[u32; ABREAST]]);
 
 impl WithSimd for Network<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let rows = self.0;
+        let rows = Cell::from_mut(self.0).as_slice_of_cells();
         let n = rows.len();
         let most = n.next_power_of_two() / 2;
         let mut p = most;
         while p > 0 {
             let (mut q, mut r, mut d) = (most, 0, p);
             loop {
-                for start in (r..n - d).step_by(2 * p) {
-                    let end = (start + p).min(n - d);
-                    let (low, high) = rows.split_at_mut(start + d);
-                    for (low, high) in low[start..end].iter_mut().zip(high) {
-                        for lane in 0..ABREAST {
-                            let (a, b) = (low[lane], high[lane]);
-                            (low[lane], high[lane]) = (a.min(b), a.max(b));
+                if r + d < n {
+                    let (low, high) = (&rows[r..n - d], &rows[r + d..]);
+                    // Short runs of known length: 3x on the network (200 rows).
+                    match p {
+                        1 => exchange_runs::<1>(low, high),
+                        2 => exchange_runs::<2>(low, high),
+                        4 => exchange_runs::<4>(low, high),
+                        _ => {
+                            low.chunks(2 * p).zip(high.chunks(2 * p)).for_each(|(low, high)| exchange_run(low, high, p))
                         }
                     }
                 }
@@ -247,129 +306,30 @@ impl WithSimd for Network<'_> {
     }
 }
 
-/// A column in which at most one of so many values is not 0 is hashed by its values other than 0.
-const FEW: usize = 8;
+/// Rows of keys that are exchanged while other parts of the same slice are looked at.
+type Rows<'a> = &'a [Cell<[u32; ABREAST]>];
 
-/// Values of the sampled rows in the order of the sample, NaN where missing.
-#[derive(Debug, Clone)]
-pub(super) enum SampledValues {
-    All(Vec<f64>),
-    /// If the sampled rows are all rows, and no others come.
-    Ranked(Arc<Ranked>),
-    /// Number of rows; the positions of the values other than 0, ascending, and these values.
-    Sparse(usize, Vec<(u32, f64)>),
-}
-
-impl Default for SampledValues {
-    fn default() -> Self {
-        SampledValues::All(Vec::new())
+/// Puts the first `P` of every 2 `P` rows in order with those of `high`.
+#[inline(always)]
+fn exchange_runs<const P: usize>(low: Rows<'_>, high: Rows<'_>) {
+    for (low, high) in low.chunks(2 * P).zip(high.chunks(2 * P)) {
+        match (low.first_chunk::<P>(), high.first_chunk::<P>()) {
+            (Some(low), Some(high)) => exchange_run(low, high, P),
+            _ => exchange_run(low, high, P),
+        }
     }
 }
 
-impl SampledValues {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            SampledValues::All(values) => values.len(),
-            SampledValues::Ranked(ranked) => ranked.len(),
-            SampledValues::Sparse(len, _) => *len,
+/// Puts the first `p` rows of `low` in order with those of `high`: the lower key of each lane goes to `low`.
+#[inline(always)]
+fn exchange_run(low: Rows<'_>, high: Rows<'_>, p: usize) {
+    for (low, high) in low.iter().zip(high).take(p) {
+        let (mut a, mut b) = (low.get(), high.get());
+        for lane in 0..ABREAST {
+            (a[lane], b[lane]) = (a[lane].min(b[lane]), a[lane].max(b[lane]));
         }
-    }
-
-    /// All values.
-    pub(super) fn all(&self) -> Cow<'_, [f64]> {
-        match self {
-            SampledValues::All(values) => Cow::Borrowed(values),
-            SampledValues::Ranked(ranked) => Cow::Owned(ranked.values()),
-            SampledValues::Sparse(len, entries) => {
-                let mut values = vec![0.0; *len];
-                entries.iter().for_each(|&(position, value)| values[position as usize] = value);
-                Cow::Owned(values)
-            }
-        }
-    }
-
-    /// The values in any order, of many that are alike perhaps only one.
-    pub(super) fn distinct(&self) -> Cow<'_, [f64]> {
-        match self {
-            SampledValues::All(values) => Cow::Borrowed(values),
-            SampledValues::Ranked(ranked) => Cow::Borrowed(&ranked.distinct),
-            SampledValues::Sparse(len, entries) => {
-                let zero = (entries.len() < *len).then_some(0.0);
-                Cow::Owned(entries.iter().map(|&(_, value)| value).chain(zero).collect())
-            }
-        }
-    }
-
-    /// The values in any order, zeros counted where they are not kept; `buffer` holds them if need be.
-    pub(super) fn unordered<'a>(&'a self, buffer: &'a mut Vec<f64>) -> Sample<'a> {
-        match self {
-            SampledValues::All(values) => Sample::new(values),
-            SampledValues::Ranked(ranked) => {
-                *buffer = ranked.values();
-                Sample::new(buffer)
-            }
-            SampledValues::Sparse(len, entries) => {
-                buffer.clear();
-                buffer.extend(entries.iter().map(|(_, value)| value));
-                Sample { numbers: buffer, zeros: len - entries.len() }
-            }
-        }
-    }
-
-    /// The values, which are kept one by one from here on.
-    pub(super) fn as_mut(&mut self) -> &mut Vec<f64> {
-        if !matches!(self, SampledValues::All(_)) {
-            *self = SampledValues::All(self.all().into_owned());
-        }
-        match self {
-            SampledValues::All(values) => values,
-            _ => unreachable!("it was replaced"),
-        }
-    }
-
-    /// Leaves the values at the positions `keep`, which ascend.
-    pub(super) fn keep(&mut self, keep: &[u32]) {
-        if let SampledValues::Ranked(_) = self {
-            self.as_mut();
-        }
-        match self {
-            SampledValues::Ranked(_) => unreachable!("it was replaced"),
-            SampledValues::All(values) => {
-                (0..).zip(keep).for_each(|(to, &from)| values[to] = values[from as usize]);
-                values.truncate(keep.len());
-            }
-            SampledValues::Sparse(len, entries) => {
-                entries.retain_mut(|(position, _)| match keep.binary_search(position) {
-                    Ok(to) => {
-                        *position = to as u32;
-                        true
-                    }
-                    Err(_) => false,
-                });
-                *len = keep.len();
-            }
-        }
-    }
-
-    /// Words to hash: the values in the `order` of their positions, or the entries, each with its place in that order. What
-    /// they are depends on the values, and not on how these are kept. `places` has the place of each position.
-    pub(super) fn words(&self, order: &[u32], places: &[u32]) -> Vec<u64> {
-        let is_entry = |value: f64| value.to_bits() != 0;
-        let (entries, values) = match self {
-            SampledValues::Sparse(_, entries) => (&entries[..], Cow::default()),
-            _ => (&[][..], self.all()),
-        };
-        let n_entries = entries.len() + values.iter().filter(|&&value| is_entry(value)).count();
-        if FEW * n_entries > self.len() {
-            let values = if values.is_empty() { self.all() } else { values };
-            return order.iter().map(|&position| values[position as usize].to_bits()).collect();
-        }
-        let of_all = (0..).zip(values.iter()).filter(|(_, value)| is_entry(**value));
-        let all = entries.iter().copied().chain(of_all.map(|(position, &value)| (position, value)));
-        let mut words: Vec<[u64; 2]> =
-            all.map(|(position, value)| [places[position as usize].into(), value.to_bits()]).collect();
-        words.sort_unstable();
-        words.into_flattened()
+        low.set(a);
+        high.set(b);
     }
 }
 
@@ -377,19 +337,31 @@ impl SampledValues {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::sample::RowSample;
     use super::*;
 
-    fn rank(columns: &[Vec<f64>]) -> Vec<SampledValues> {
-        let mut values: Vec<SampledValues> = columns.iter().cloned().map(SampledValues::All).collect();
-        Ranker::default().rank(&mut values.iter_mut().collect::<Vec<_>>());
-        values
+    fn order(n_rows: usize) -> SampleOrder {
+        let mut sample = RowSample::new(n_rows);
+        sample.draw(0, n_rows);
+        sample.order()
+    }
+
+    fn rank(columns: &[Vec<f64>]) -> Vec<Ranked> {
+        let known = |values: &Vec<f64>| values.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<f64>>();
+        let numbers = |values| {
+            let low = known(values).into_iter().fold(f64::INFINITY, f64::min);
+            let high = known(values).into_iter().fold(f64::NEG_INFINITY, f64::max);
+            Numbers { values, n_missing: values.len() - known(values).len(), low, high }
+        };
+        let columns: Vec<Numbers<'_>> = columns.iter().map(numbers).collect();
+        Ranker::default().rank(&columns, &order(columns[0].values.len()))
     }
 
     /// What the general way finds in `values` agrees with what the ranks say.
-    fn check(values: &[f64], ranked: &SampledValues, max_bins: usize) {
-        let SampledValues::Ranked(ranked) = ranked else { panic!("{values:?} are f32") };
+    fn check(values: &[f64], ranked: &Ranked, max_bins: usize) {
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>();
         assert_eq!(bits(&ranked.values()), bits(values));
+        assert_eq!(ranked.hash, hash(values, &order(values.len()), &mut Vec::new()));
         let mut scratch = Scratch::default();
         let expected = Cuts::quantiles(values.to_vec(), max_bins);
         let cuts = ranked.cuts(max_bins, &mut scratch);
@@ -422,10 +394,27 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_no_singles_and_columns_longer_than_codes_are_left() {
-        for values in [vec![0.5, 0.1, 0.25], vec![0.5, -0.0], vec![0.5; 65_536], [vec![0.5; 9], vec![1e300]].concat()] {
-            assert!(matches!(&rank(&[vec![1.0; values.len()], values])[1], SampledValues::All(_)));
+    fn numbers_of_any_range_are_ranked() {
+        let spread = |f: &dyn Fn(i32) -> f64| (0..300).map(|i| f(i * 7 % 300)).collect::<Vec<f64>>();
+        let columns = [
+            // Many in a cell: beside a number that is far away, and far from 0.
+            spread(&|i| if i == 9 { 1e300 } else { f64::from(i) }),
+            spread(&|i| 1.0 + f64::from(i) * f64::EPSILON),
+            // A range that is no number, and numbers that are none in f32.
+            spread(&|i| f64::from(i - 150) * (f64::MAX / 150.0)),
+            spread(&|i| f64::from(i) * f64::MIN_POSITIVE / 1024.0),
+            spread(&|i| (f64::from(i) - 0.1).exp()),
+            spread(&|i| 0.1 * f64::from(i % 3)),
+        ];
+        for (values, ranked) in columns.iter().zip(&rank(&columns)) {
+            check(values, ranked, 255);
+            // Alone, each is sorted by a radix sort if there are more rows.
+            let longer = values.repeat(3);
+            check(&longer, &rank(std::slice::from_ref(&longer))[0], 255);
         }
+        let longest = [(0..65_535).map(|i| f64::from(i * 7 % 65_535)).collect::<Vec<f64>>()];
+        check(&longest[0], &rank(&longest)[0], 255);
+        assert!(!Ranker::supports(65_536) && !Ranker::supports(0));
     }
 
     proptest! {
@@ -435,6 +424,7 @@ mod tests {
                 let value = prop_oneof![
                     8 => (-50i8..50).prop_map(|value| f64::from(value) / 4.0),
                     4 => any::<f32>().prop_filter("finite", |value| value.is_finite()).prop_map(|value| f64::from(value) + 0.0),
+                    4 => any::<f64>().prop_filter("finite", |value| value.is_finite()).prop_map(|value| value + 0.0),
                     1 => Just(f64::NAN),
                 ];
                 prop::collection::vec(prop::collection::vec(value, n), 1..=ABREAST)

@@ -13,6 +13,22 @@ pub(super) struct RowSample {
     pub(super) limit: u64,
 }
 
+/// An order of the sampled rows.
+#[derive(Debug)]
+pub(super) struct SampleOrder {
+    /// n_sampled; the position of each row, in this order.
+    pub(super) positions: Vec<u32>,
+    /// n_sampled; the place of each row in this order.
+    pub(super) places: Vec<u32>,
+}
+
+impl SampleOrder {
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.positions.len()
+    }
+}
+
 impl RowSample {
     pub(super) fn new(size: usize) -> Self {
         RowSample { size, hashes: Vec::new(), limit: if size > 0 { u64::MAX } else { 0 } }
@@ -58,11 +74,13 @@ impl RowSample {
         }
     }
 
-    /// The positions of the rows in the order of their hashes, which is the same for all ways to the sample.
-    pub(super) fn order(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.hashes.len() as u32).collect();
-        order.sort_unstable_by_key(|&position| self.hashes[position as usize]);
-        order
+    /// The order of the rows by their hashes, which is the same for all ways to the sample.
+    pub(super) fn order(&self) -> SampleOrder {
+        let mut positions: Vec<u32> = (0..self.hashes.len() as u32).collect();
+        positions.sort_unstable_by_key(|&position| self.hashes[position as usize]);
+        let mut places = vec![0; positions.len()];
+        (0..).zip(&positions).for_each(|(place, &position)| places[position as usize] = place);
+        SampleOrder { positions, places }
     }
 
     /// Returns true if no row was left out.

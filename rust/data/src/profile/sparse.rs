@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 
 use super::distinct::Distinct;
-use super::ranked::SampledValues;
+use super::sampled::SampledValues;
 use super::{ColumnProfile, NumericProfile, Place, Profile, known};
 use crate::room::Room;
 use crate::schema::names;
@@ -70,7 +70,7 @@ impl NumericProfile {
         profile.zeros += (n_rows - rows.len()).saturating_sub(1) as u64;
         let position = |(&row, &value): (&u32, &f64)| {
             let position = sampled.positions[row as usize];
-            (position != SampledRows::NOT && value.to_bits() != 0).then(|| (position, known(value)))
+            (position != SampledRows::NOT && value != 0.0).then(|| (position, known(value)))
         };
         profile.sample = SampledValues::Sparse(sampled.len, rows.iter().zip(values).filter_map(position).collect());
         if !sampled.holds_all {

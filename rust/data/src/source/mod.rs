@@ -27,6 +27,7 @@ mod ipc;
 mod joined;
 mod json;
 mod labels;
+mod matrix;
 mod memory;
 mod open;
 mod parquet_footer;
@@ -41,6 +42,7 @@ pub use ferrank_arff::HIERARCHY;
 pub use ipc::IpcSource;
 pub use joined::JoinedSource;
 pub use json::read_json;
+pub use matrix::{Matrix, MatrixColumns};
 pub use memory::TableSource;
 pub use open::open;
 pub use parquet_footer::parquet_sizes;
@@ -128,6 +130,10 @@ pub trait ChunkSource: Send + Sync {
     fn name(&self) -> &str;
     /// Number of rows where it is known without reading them.
     fn rows_hint(&self) -> Option<u64> {
+        None
+    }
+    /// The columns that are kept as a matrix of numbers in memory, if there are some. They are in the chunks, too.
+    fn matrix(&self) -> Option<MatrixColumns<'_>> {
         None
     }
     /// The columns that are kept as compressed sparse rows, if there are some. They are in the chunks, too.

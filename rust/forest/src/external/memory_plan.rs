@@ -105,9 +105,16 @@ impl MemoryPlan {
     }
 }
 
-/// Returns true if `left` bytes of memory hold the store of `rows` rows, and the bags and trees of all threads.
-pub(crate) fn holds_all(rows: u64, book: &Codebook, params: &ForestParams, left: usize) -> bool {
-    rows < u64::from(u32::MAX) && bytes_in_memory(rows, book, params, rayon::current_num_threads()) <= left as f64
+/// Returns true if memory holds the store of `rows` rows, and the bags and trees of all threads. `left_for` returns the
+/// bytes that are left for so many.
+pub(crate) fn holds_all(
+    rows: u64,
+    book: &Codebook,
+    params: &ForestParams,
+    left_for: impl FnOnce(usize) -> usize,
+) -> bool {
+    let needed = bytes_in_memory(rows, book, params, rayon::current_num_threads());
+    rows < u64::from(u32::MAX) && needed <= left_for(needed as usize) as f64
 }
 
 /// Bytes of the label sets of a block of rows as components, which growth in external memory holds in any case.

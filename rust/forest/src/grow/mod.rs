@@ -35,6 +35,7 @@ use super::scores::SplitScores;
 use super::split::single;
 use super::tree_buffer::TreeBuffer;
 use super::view::{CASCADE, View};
+use ferrank_data::store::bands::BAND;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::random::ROOT;
 use state::{KnownSums, PendingNode};
@@ -119,8 +120,7 @@ impl Grower<'_> {
             self.pool.rewind(pending.mark);
             let n = pending.examples.len();
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
-                // A copy is worthwhile only if the subtree reads the codes more than once.
-                if n >= 64 {
+                if self.is_copy_worthwhile(n) {
                     self.gather_subtree(view, next, pending)?;
                     continue;
                 }
@@ -142,6 +142,13 @@ impl Grower<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if a subtree of `n` rows fetches more from memory than a copy of their codes does.
+    ///
+    /// The copy fetches [`BAND`] codes of a row at a time, the subtree a code for each candidate and level.
+    fn is_copy_worthwhile(&self, n: usize) -> bool {
+        n >= 64 && self.row_bytes <= BAND * self.per_node * n.ilog2() as usize
     }
 
     /// Copies the codes of `pending` together and grows its subtree there.
