@@ -3,7 +3,8 @@
 Both grow the same kind of forest on the same matrix of numbers, in which categories are codes, over several
 seeds. The number of candidate features is the same: for "sqrt" ferrank rounds up, scikit-learn down. In
 scikit-learn features that are constant in a node count as candidates, in ferrank they do not, so that trees
-on features of few values differ. The ratio is the difference of the means in standard deviations of scikit-learn's score over seeds.
+on features of few values differ. The ratio is the difference of the means in standard deviations of
+scikit-learn's score over seeds.
 """
 
 from __future__ import annotations
