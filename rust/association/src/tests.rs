@@ -137,7 +137,7 @@ fn labels_are_counted_in_blocks() {
     let sets = [&[0, last][..], &[1], &[last_but_one, last], &[0, 1, last_but_one], &[]];
     let texts = sets.map(|set| set.iter().map(|&label| name(label)).collect::<Vec<_>>().join("@"));
     let mut labels = LabelColumn::new(Arc::new(hierarchy.unwrap()), sets.len());
-    labels.add(&(Arc::new(StringArray::from_iter_values(texts)) as ArrayRef)).unwrap();
+    labels.add(&(Arc::new(StringArray::from_iter_values(texts)) as ArrayRef), None).unwrap();
     let answers = Answer::of(0, &TargetColumn::Labels(labels));
     assert_eq!(answers.len(), 2);
     let totals: Vec<i64> = answers.iter().flat_map(|answer| answer.totals[1..].to_vec()).collect();

@@ -195,7 +195,7 @@ mod tests {
     fn distances_between_label_sets_are_those_of_their_formulas() {
         let edges: Vec<_> = ["a", "b", "c", "d"].map(|label| (None, label.to_string())).to_vec();
         let mut labels = LabelColumn::new(Arc::new(Hierarchy::from_edges(&edges, 1.0).unwrap()), 3);
-        labels.add(&(Arc::new(StringArray::from(vec!["a@b@c", "b@c@d", ""])) as ArrayRef)).unwrap();
+        labels.add(&(Arc::new(StringArray::from(vec!["a@b@c", "b@c@d", ""])) as ArrayRef), None).unwrap();
         let columns = [TargetColumn::Labels(labels)];
         let targets = Targets::new(&columns, &[], &[], Task::Hierarchical, Scaling::Range, None).unwrap();
         let distances = |a: u32, b: u32| {

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::distinct::Distinct;
+use super::hashes::hash_words;
 use super::sample::SampleOrder;
-use super::sampled::hash_words;
 use super::{ColumnProfile, LabelProfile, NominalProfile, NumericProfile, Profile};
 use crate::intake::Counts;
 use ferrank_runtime::error::{Error, Result};

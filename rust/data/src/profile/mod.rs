@@ -12,6 +12,7 @@
 
 mod coding;
 mod distinct;
+mod hashes;
 mod ipc;
 mod matrix;
 mod merge;

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::coding::{Cuts, MISSING_U8, MISSING_U16, Scratch};
+use super::hashes::hash;
 use super::sample::SampleOrder;
-use super::sampled::hash;
 use crate::store::Code;
 
 /// Columns that are sorted side by side.

@@ -119,11 +119,11 @@ impl Grower<'_> {
         while let Some(pending) = stack.pop() {
             self.pool.rewind(pending.mark);
             let n = pending.examples.len();
-            if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next]) {
-                if self.is_copy_worthwhile(n) {
-                    self.gather_subtree(view, next, pending)?;
-                    continue;
-                }
+            if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next])
+                && self.is_copy_worthwhile(n)
+            {
+                self.gather_subtree(view, next, pending)?;
+                continue;
             }
             let (examples, tracked) = (pending.examples.clone(), pending.tracked.clone());
             let is_split = match plain {
