@@ -102,7 +102,16 @@ impl Prepared<'_> {
 
 #[cfg(test)]
 mod tests {
+    use ferrank_data::store::Values;
+
     use super::*;
+
+    #[test]
+    fn a_row_with_some_target_is_labelled() {
+        let target = |values: [f64; 4]| TargetColumn::Numeric(Values::Held(values.to_vec()));
+        let targets = [target([1.0, f64::NAN, f64::NAN, 2.0]), target([f64::NAN, f64::NAN, 0.0, 1.0])];
+        assert_eq!(by_label(&targets, 4), (vec![0, 2, 3], vec![1]));
+    }
 
     #[test]
     fn influence_falls_from_the_nearest_row_to_the_farthest() {
