@@ -21,6 +21,7 @@ use crate::{Tested, contribution};
 /// ```
 /// # use std::sync::Arc;
 /// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use arrow_buffer::Buffer;
 /// # let column = |f: fn(i32) -> i32| Arc::new((0..80).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
 /// # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
 /// # let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -41,7 +42,7 @@ use crate::{Tested, contribution};
 /// let (params, view) = (AssociationParams::default(), View::new(&all, &roles, Unlabelled::Error));
 /// let (problem, profile) = (view.problem()?, profile(view, params.max_bins, Place::default(), 1, &monitor)?);
 /// let book = Codebook::new(&profile, &problem, false, "table")?;
-/// let (mut codes, mut answers) = (Vec::new(), Vec::new());
+/// let (mut codes, mut answers): (Vec<Buffer>, Vec<Buffer>) = (Vec::new(), Vec::new());
 /// for part in &parts {
 ///     let intake = View::new(part, &roles, Unlabelled::Error).intake(&problem, &monitor);
 ///     let coded = Part::new(&intake, &book, intake.count()?, Keep::Memory)?;

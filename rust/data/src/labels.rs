@@ -12,17 +12,13 @@
 //!
 //! use arrow_array::{ArrayRef, StringArray};
 //! use ferrank_data::hierarchy::Hierarchy;
-//! use ferrank_data::labels::{LabelColumn, LabelSets};
+//! use ferrank_data::labels::LabelColumn;
 //!
 //! let cells: ArrayRef = Arc::new(StringArray::from(vec![Some("koala@plant"), None, Some("")]));
-//! let sets = LabelSets::from_array(&cells)?;
-//! assert_eq!(sets.texts, ["koala", "plant"]);
-//! assert_eq!(sets.rows().collect::<Vec<_>>(), [Some(&[0, 1][..]), None, Some(&[])]);
-//!
 //! // Sets are closed: who is a koala is an animal, too.
 //! let edges = [(None, "animal".into()), (None, "plant".into()), (Some("animal".into()), "koala".into())];
 //! let mut column = LabelColumn::new(Arc::new(Hierarchy::from_edges(&edges, 0.75)?), 3);
-//! column.add(&cells)?;
+//! column.add(&cells, None)?;
 //! let names = |row: usize| column.of(row).map(|set| set.iter().map(|&label| &*column.hierarchy.names()[label as usize]));
 //! assert_eq!(names(0).unwrap().collect::<Vec<_>>(), ["animal", "koala", "plant"]);
 //! assert_eq!((column.of(1), column.of(2)), (None, Some(&[][..])));

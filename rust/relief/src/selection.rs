@@ -31,7 +31,7 @@
 //! let view = View::new(&all, &roles, Unlabelled::Error);
 //! let (problem, profile) = (view.problem()?, profile(view, 0, Place::default(), 1, &monitor)?);
 //! // The first of the blocks of queries, the rows that they are, and the rows that count for them.
-//! let params = ReliefParams::default().with_n_neighbors(2);
+//! let params = ReliefParams::default().with_n_neighbors(vec![2]);
 //! let options = RunOptions::default().with_profile(Some(&profile)).with_keys(Some(0..1));
 //! assert_eq!(beside(&problem, &params, &profile), Beside::default());
 //! let queries = queries(&problem, &params, &options, &profile)?;
