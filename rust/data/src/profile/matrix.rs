@@ -68,7 +68,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// The profiles of `features`, which are in the matrix, in the order of their columns.
     fn profiles(&self, features: &[&Attribute]) -> Result<Vec<ColumnProfile>> {
-        let most = (TILE_BYTES / size_of::<f64>() / self.columns.n_rows).next_multiple_of(ABREAST);
+        let most = (TILE_BYTES / size_of::<f64>() / self.columns.n_rows).max(1).next_multiple_of(ABREAST);
         let neighbours = features.chunk_by(|a, b| a.column + 1 == b.column);
         let tiles: Vec<&[&Attribute]> = neighbours.flat_map(|neighbours| neighbours.chunks(most)).collect();
         let profiles = tiles.into_par_iter().map_init(Default::default, |(values, ranker), tile| {
@@ -228,9 +228,9 @@ mod tests {
 
     #[test]
     fn columns_are_read_by_tiles() {
-        // More rows, and more columns, than are ranked together.
+        // More rows, and more columns, than are ranked together; a column that fills a tile alone.
         let value = |row: usize, column: usize| ((row * 7 + column * 13) * 2_654_435_761 % 10_007) as f64 / 3.0;
-        for (n_rows, n_columns) in [(1_500, 40), (40, 1_500)] {
+        for (n_rows, n_columns) in [(1_500, 40), (40, 1_500), (20_000, 9)] {
             let columns: Vec<Vec<f64>> =
                 (0..n_columns).map(|column| (0..n_rows).map(|row| value(row, column)).collect()).collect();
             check(&columns, &columns[0], 255);
