@@ -1,7 +1,7 @@
 """Targets, weights and groups that are given as values beside the features, not as names of columns."""
 
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from numbers import Number
 from typing import Any
 
@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank._core import Source
-from ferrank.data.opening import numbered
 from ferrank.data.source import is_lazy
 from ferrank.data.tables import as_table
-from ferrank.data.values import label_sets
+from ferrank.data.values import Numbered, label_sets
 from ferrank.errors import DataError, SettingError
 
 __all__ = ["join_values", "target_names", "values_beside"]
@@ -42,24 +41,25 @@ def target_names(data: Any, target: Any) -> list[str] | None:
     if is_lazy(target) or np.ndim(target) != 1 or not all(isinstance(name, str) for name in target):
         return None
     # A class for each row looks like names of columns.
-    n_rows, names = (None, set()) if is_lazy(data) else _rows_and_names(data)
-    return None if len(target) == n_rows and not names.issuperset(target) else list(target)
+    n_rows, names = (None, ()) if is_lazy(data) else _rows_and_names(data)
+    is_of_rows = len(target) == n_rows and not all(name in names for name in target)
+    return None if is_of_rows else list(target)
 
 
-def _rows_and_names(data: Any) -> tuple[int | None, set[str]]:
+def _rows_and_names(data: Any) -> tuple[int | None, Container[str]]:
     """Return the number of rows of data in memory, None for others, and the names of their columns."""
     if isinstance(data, Mapping):
         return len(next(iter(data.values()), ())), set(map(str, data))
     if isinstance(data, list | tuple):
         is_rows = bool(data) and not isinstance(data[0], str | os.PathLike | Mapping)
-        data = np.asarray(data) if is_rows else data
+        return (len(data), Numbered(np.size(data[0]))) if is_rows else (None, ())
     n_rows, n_columns = (*getattr(data, "shape", (None,)), 0)[:2]
-    names = getattr(data, "column_names", getattr(data, "columns", numbered(n_columns)))
-    return n_rows, {str(name) for name in names}
+    names = getattr(data, "column_names", getattr(data, "columns", None))
+    return n_rows, Numbered(n_columns) if names is None else {str(name) for name in names}
 
 
 def values_beside(data: Any, **given: Any) -> dict[str, Any]:
-    """Return those of ``given`` that are values; the others are None or names of columns.
+    """Return those of ``given`` that are values, and not None or the name of a column.
 
     Raises
     ------

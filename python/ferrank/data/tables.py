@@ -84,9 +84,9 @@ def as_table(data: Any) -> Any:
 
 
 def _without_intervals(frame: Any) -> Any:
-    """Return a pandas frame in which intervals, such as those of ``pandas.cut``, are named categories.
+    """Return a pandas frame whose intervals, such as ``pandas.cut`` makes them, are categories of text.
 
-    Arrow has no type for them.
+    Arrow has no type for intervals.
     """
     kinds = [getattr(getattr(dtype, "categories", None), "dtype", dtype) for dtype in frame.dtypes]
     of_intervals = [

@@ -83,8 +83,8 @@ class Partitions:
         group = found.pop() if groups is not None else None
         weight = found.pop() if sample_weight is not None else None
         make = partial(tables.join, as_labels, list(parts))
-        roles = {"target": found or None, "weight": weight, "groups": group}
-        roles = {name: role for name, role in roles.items() if role is not None}
+        named = {"target": found, "weight": weight, "groups": group}
+        roles = {name: role for name, role in named.items() if role}
         return cls(make, list(zip(features, *beside, strict=True)), roles)
 
 

@@ -86,7 +86,7 @@ def turf(
     """Return the ranking by TuRF; ``rank(dropped, iteration)`` ranks the features that are not dropped.
 
     The first score says which features leave. Errors are those of a feature's last iteration, given the
-    features that it had. Intervals of ranks take in that features may leave, or stay, on other rows.
+    features that it had. Rank intervals include the uncertainty of which features are eliminated.
     """
     rankings = [rank([], 0)]
     first = rankings[0]
@@ -126,7 +126,7 @@ def _score(parts: list[tuple[Ints, Ranking]], name: str) -> ScoreRanking:
         own = ranking.scores[name]
         errors[:, features] = own.standard_error, own.monte_carlo_error
         own_best, own_worst = own.rank_interval.T.astype(rank.dtype)
-        # On other rows, what may stay may become the best, and what may leave has a place of this iteration.
+        # What may survive this iteration may become the best; what may be eliminated may rank as it does now
         best[features] = np.where(own_best <= kept, 1, own_best)
         worst[features] = np.maximum(worst[features], np.where(own_worst <= kept, 0, own_worst))
     interval = np.column_stack([np.minimum(best, rank), worst]).astype(np.uint32)

@@ -117,7 +117,7 @@ def worst(source: Source, roles: dict[str, Any]) -> list[Finding]:
     features, targets = _read(table, source, roles)
     found = [finding for feature in features for finding in of_column(feature)]
     for target in targets:
-        found += [*leaks(features, target), *filter(None, [many_classes(target)])]
+        found += [*leaks(features, target), *many_classes(target)]
     worst = [finding for finding in found if finding.kind in _WORST]
     # Further rows may have other values.
     constant = [] if len(table) == MOST_ROWS else [target for target in targets if target.n_distinct < 2]
@@ -139,7 +139,7 @@ def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) 
         if target.n_distinct < 2:
             found.append(_constant_target(target))
             continue
-        found += [*leaks(features, target), *filter(None, [many_classes(target)])]
+        found += [*leaks(features, target), *many_classes(target)]
         # Labels are rare by nature, and among many of them some follow codes by chance.
         if len(targets) == 1:
             uncoded = [feature for feature in features if feature.name not in coded]

@@ -93,18 +93,17 @@ def _ranks(column: Column) -> Floats:
     return ranks / length if length > 0 else ranks
 
 
-def many_classes(target: Column) -> Finding | None:
-    """Return a finding if the classes of the target have few rows each."""
+def many_classes(target: Column) -> Iterator[Finding]:
+    """Yield a finding if the classes of the target have few rows each."""
     n_rows = int(target.known.sum())
-    if not target.is_nominal or n_rows < _FEW_ROWS or n_rows >= _ROWS_OF_A_CLASS * target.n_distinct:
-        return None
-    return Finding(
-        "many classes",
-        [target.name],
-        f"the target has {target.n_distinct:,} classes in {n_rows:,} rows",
-        "if these are numbers or names of rows, give another target, or task='regression' for numbers; "
-        "a ranking of so many classes takes long and says little",
-    )
+    if target.is_nominal and _FEW_ROWS <= n_rows < _ROWS_OF_A_CLASS * target.n_distinct:
+        yield Finding(
+            "many classes",
+            [target.name],
+            f"the target has {target.n_distinct:,} classes in {n_rows:,} rows",
+            "if these are numbers or names of rows, give another target, or task='regression' for numbers; "
+            "a ranking of so many classes takes long and says little",
+        )
 
 
 def leaks(features: list[Column], target: Column) -> Iterator[Finding]:
