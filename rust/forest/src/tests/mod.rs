@@ -63,17 +63,16 @@ impl Coded {
         Coded { batch: batch.clone(), profile, problem, store }
     }
 
+    /// The labelled rows of `source`, which has the columns of this table.
+    fn intake<'a>(&'a self, source: &'a TableSource, monitor: &'a Monitor) -> Intake<'a> {
+        Intake { source, problem: &self.problem, unlabelled: Unlabelled::Ignore, monitor, memory: None }
+    }
+
     /// The same table, of whose sparse features only the entries are kept.
     pub(crate) fn compressed(&self) -> Self {
         let source = TableSource::new("table", self.batch.schema(), vec![self.batch.clone()]).unwrap();
         let monitor = Monitor::default();
-        let intake = Intake {
-            source: &source,
-            problem: &self.problem,
-            unlabelled: Unlabelled::Ignore,
-            monitor: &monitor,
-            memory: None,
-        };
+        let intake = self.intake(&source, &monitor);
         let book = Codebook::new(&self.profile, &self.problem, false, "table").unwrap().compressed();
         let part = Part::new(&intake, &book, self.profile.counts, Keep::Memory).unwrap();
         let store = CodeStore::from_parts(book, vec![part], Keep::Memory).unwrap();
@@ -89,13 +88,7 @@ impl Coded {
             let rows = part * n_rows / n_parts..(part + 1) * n_rows / n_parts;
             let batch = self.batch.slice(rows.start, rows.len());
             let source = TableSource::new("part", batch.schema(), vec![batch]).unwrap();
-            let intake = Intake {
-                source: &source,
-                problem: &self.problem,
-                unlabelled: Unlabelled::Ignore,
-                monitor: &monitor,
-                memory: None,
-            };
+            let intake = self.intake(&source, &monitor);
             let counts = intake.count().unwrap();
             let start = first;
             first += counts.kept as usize;
