@@ -32,7 +32,7 @@ PEERS = {
 
 @cache
 def peers(name: str) -> dict[str, Callable[..., object]]:
-    """Return the class ``name`` of scikit-learn, and that of scikit-learn-intelex if it is installed."""
+    """Return the classes called ``name`` of scikit-learn and, where it is installed, scikit-learn-intelex."""
     try:
         from sklearnex import ensemble
     except ImportError:

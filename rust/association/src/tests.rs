@@ -121,7 +121,7 @@ fn moments_are_those_of_all_permutations() {
 fn rows_that_lack_the_feature_leave_the_law_of_the_target_as_it_is() {
     let twice = |values: &[f64]| numbers(&values.iter().chain(values).copied().collect::<Vec<_>>());
     let x: Vec<f64> = X.into_iter().chain([f64::NAN; 7]).collect();
-    // Among twice the rows, those of which the feature is known are as before, and so are the moments.
+    // Rows that miss the feature are added; the others, and so the moments, are the same.
     let (whole, known) = (found(numbers(&X), numbers(&Y))[0].test, found(numbers(&x), twice(&Y))[0].test);
     close(known.statistic, whole.statistic);
     close(known.mean, whole.mean);

@@ -22,7 +22,7 @@
 //! let members: Members = groups.members();
 //! assert_eq!(members.of(0), [0, 2, 3]);
 //!
-//! // A profile of all rows is that of its parts.
+//! // The merged profiles of the parts equal the profile of all rows.
 //! let profile = |rows: std::ops::Range<usize>| {
 //!     let mut profile = GroupProfile::new("patient");
 //!     profile.add(&hashes[rows.clone()], rows.start as u64);

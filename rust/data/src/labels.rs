@@ -15,7 +15,7 @@
 //! use ferrank_data::labels::LabelColumn;
 //!
 //! let cells: ArrayRef = Arc::new(StringArray::from(vec![Some("koala@plant"), None, Some("")]));
-//! // Sets are closed: who is a koala is an animal, too.
+//! // Sets are closed upwards: a row with the label koala also has the label animal.
 //! let edges = [(None, "animal".into()), (None, "plant".into()), (Some("animal".into()), "koala".into())];
 //! let mut column = LabelColumn::new(Arc::new(Hierarchy::from_edges(&edges, 0.75)?), 3);
 //! column.add(&cells, None)?;
@@ -357,7 +357,7 @@ impl LabelColumn {
         size_of_val(&self.labels[..])
     }
 
-    /// Most labels of a row, on average over so many consecutive `rows`, rounded up.
+    /// The largest mean number of labels of a row over `rows` consecutive rows, rounded up.
     pub fn most_mean_len(&self, rows: usize) -> usize {
         let of_block = |first: usize| {
             let end = self.len().min(first + rows);

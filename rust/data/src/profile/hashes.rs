@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::sample::SampleOrder;
 
-/// A column in which at most one of so many values is not 0 is hashed by its values other than 0.
+/// If at most one value in `FEW` of a column differs from 0, only the values other than 0 are hashed.
 pub(super) const FEW: usize = 8;
 
 /// The hash of sampled `values`: of all in the order of their rows, or of the few that are not 0; `words` is a buffer.
