@@ -1,8 +1,8 @@
 //! Companion trees: trees on subsamples of the rows, from which standard errors follow.
 //!
 //! The error over trees says how far more trees would move an importance, not how far other rows would. For the latter,
-//! each of the first [`MOST_TREES`] trees has [`COMPANIONS`] companions, which are grown and scored as trees are, but on the m rows of a subsample as
-//! if there were no others. The companions of [`TREES`] consecutive trees share a subsample. Of the mean importances of
+//! each of the first [`MOST_TREES`] trees has [`COMPANIONS`] companions, which are grown and scored as trees are, but on the
+//! m rows of a subsample as if there were no others. The companions of [`TREES`] consecutive trees share a subsample. Of the mean importances of
 //! these groups, the variance between groups less that of their trees is the variance over subsamples, v (Sexton and
 //! Laake 2009; Athey, Tibshirani and Wager 2019, §4). A subsample is drawn without replacement from n rows, so that
 //! v = (1 − m/n) · V(m), where V(m) is the variance over samples of m rows from the population. V decreases as 1/m, so
@@ -45,9 +45,10 @@ pub(crate) fn family(tree: u64) -> (u64, usize) {
 }
 
 /// Returns true if tree number `tree` has companions, with `standard_errors`.
-pub(crate) fn has_companions(tree: u64, n_rows: usize, params: &ForestParams) -> bool {
-    let place = tree % params.n_estimators as u64;
-    params.standard_errors && place < MOST_TREES && subsample_rows(n_rows) > 0
+///
+/// This must not depend on rows: with `per_target`, an ensemble knows the rows of its target alone.
+pub(crate) fn has_companions(tree: u64, params: &ForestParams) -> bool {
+    params.standard_errors && tree % (params.n_estimators as u64) < MOST_TREES
 }
 
 /// The number of the subsample of the companions of tree number `tree`, in its ensemble.
@@ -70,9 +71,9 @@ pub(crate) fn draw_subsample(tree: u64, params: &ForestParams, n_units: usize, n
     drawn
 }
 
-/// Number of rows of a subsample of `n_rows` rows.
+/// Number of rows of a subsample of `n_rows` rows, at least one.
 pub(crate) fn subsample_rows(n_rows: usize) -> usize {
-    (n_rows / 2).min(MOST_ROWS)
+    (n_rows / 2).clamp(1, MOST_ROWS)
 }
 
 /// V(n) / v, see the [module](self).

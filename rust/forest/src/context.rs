@@ -36,7 +36,7 @@ impl GrowContext<'_> {
 
     /// The numbers of the companions of tree number `tree`.
     pub(crate) fn companions(&self, tree: u64) -> impl Iterator<Item = u64> + use<> {
-        let has_companions = companions::has_companions(tree, self.store.rows, self.params);
+        let has_companions = companions::has_companions(tree, self.params);
         let n = if has_companions { companions::COMPANIONS } else { 0 };
         (0..n).map(move |which| companions::companion(tree, which))
     }

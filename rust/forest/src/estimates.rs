@@ -21,7 +21,7 @@ pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
 /// The forms of the vectors of tree number `tree`: one for each score, those by target, one for each score of shadows,
 /// those of the model error, and one for each score of each companion.
 pub(super) fn forms(data: &RunData, params: &ForestParams, tree: u64) -> Vec<Form> {
-    let has_companions = has_companions(tree, data.rows as usize, params);
+    let has_companions = has_companions(tree, params);
     let companions = if has_companions { COMPANIONS * params.scores.len() } else { 0 };
     let sparse = Form::Sparse(data.features.len());
     let mut forms = vec![sparse; n_importances(data, params)];
@@ -102,7 +102,7 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
             true => Estimate::average(&parts),
             false => parts.into_iter().next().map(|(_, estimate)| estimate).expect("one ensemble"),
         };
-        let estimate = match has_companions(0, data.rows as usize, params) {
+        let estimate = match data.rows > 1 && has_companions(0, params) {
             true => with_sampling(estimate, data, params, ensembles, s, &shares),
             false => estimate,
         };
@@ -126,8 +126,7 @@ fn with_sampling(
     let (n_features, own) = (data.features.len(), n_own(data, params));
     let mut groups: BTreeMap<u64, Vec<(f64, Vec<&Vector>)>> = BTreeMap::new();
     for (trees, &share) in ensembles.iter().zip(shares) {
-        let has_companions = |tree: &&Part<'_>| has_companions(tree.key, data.rows as usize, params);
-        let trees: Vec<&Part<'_>> = trees.iter().filter(has_companions).collect();
+        let trees: Vec<&Part<'_>> = trees.iter().filter(|tree| has_companions(tree.key, params)).collect();
         for group in trees.chunk_by(|a, b| subsample(a.key, params) == subsample(b.key, params)) {
             let number = |which: usize| own + which * params.scores.len() + score;
             let companions = group.iter().flat_map(|tree| (0..COMPANIONS).map(move |which| &tree.sums[number(which)]));

@@ -102,6 +102,19 @@ fn a_missing_target_leaves_its_row_out_of_its_own_ensemble() {
 }
 
 #[test]
+fn a_target_that_one_row_knows_has_an_ensemble_too() {
+    let known = |known: bool| if known { Some(1.5) } else { None };
+    let lone: Float64Array = (0..9).map(|row| known(row == 3)).collect();
+    let feature = || numbers((0..9).map(f64::from));
+    let batch = table(vec![("a", feature()), ("lone", Arc::new(lone)), ("y", feature())]);
+    let params = few_trees(&SCORES).with_n_estimators(10).with_per_target(true).with_by_target(true);
+    let ranking = ranked(&batch, &roles(&["lone", "y"]), &params).unwrap();
+    let genie3 = &ranking.scores[0];
+    assert!(genie3.by_target[0] == 0.0 && genie3.by_target[1] > 0.0, "{genie3:?}");
+    assert!(genie3.standard_error[0] > 0.0, "{genie3:?}");
+}
+
+#[test]
 fn tests_of_a_tree_have_the_values_of_the_source() {
     let batch = table(vec![
         ("x", numbers([1.0, 1.0, 2.0, 2.0, 8.0, 8.0, 9.0, 9.0])),
