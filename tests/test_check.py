@@ -209,7 +209,9 @@ def test_a_class_for_every_few_rows_is_told() -> None:
     names = [f"u{number // 2}" for number in range(400)]
     with pytest.warns(fr.SpoiledDataWarning, match="many classes: column 'y': the target has 200 classes"):
         fr.rank(clean().assign(y=names), "y", n_estimators=2)
-    assert "many classes" in [finding.kind for finding in fr.check(clean(), names)]
+    kinds = [finding.kind for finding in fr.check(clean(), names)]
+    assert "many classes" in kinds
+    assert "imbalance" not in kinds, "each of so many classes is rare"
     few = [f"u{number % 50}" for number in range(400)]
     assert "many classes" not in [finding.kind for finding in fr.check(clean(), few)]
 

@@ -31,8 +31,7 @@ fn found(x: ArrayRef, y: ArrayRef) -> Vec<Association> {
     let roles = Roles::new(Targets::Last(1));
     let problem = Problem::resolve(&ferrank_data::source::ChunkSource::schema(&source), &roles, "table").unwrap();
     let monitor = Monitor::default();
-    let intake =
-        Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor, memory: None };
+    let intake = Intake::new(&source, &problem, Unlabelled::Error, &monitor);
     let options = RunOptions::default();
     let scan = options.scan(&intake, 255).unwrap();
     let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();

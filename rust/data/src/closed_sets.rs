@@ -57,7 +57,7 @@ pub fn closed_sets(source: &dyn ChunkSource, roles: &Roles, monitor: &Monitor) -
         format!("task: label sets are closed in a hierarchy, and the task is {}", problem.task.name()),
     )?;
     let problem = Problem { features: Vec::new(), weight: None, groups: None, ..problem };
-    let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Use, monitor, memory: None };
+    let intake = Intake::new(source, &problem, Unlabelled::Use, monitor);
     let profile = Profile::new(&intake, 0)?;
     let mut columns = empty_targets(&problem, &profile, profile.counts.kept as usize, source.name())?;
     intake.pass(Phase::Coding, |batch| add_values(&mut columns, &intake, batch))?;

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use crate::column::{MISSING, categories, numbers};
 use crate::integer_targets::{MOST_CLASSES, may_be_integers};
 use crate::labels::LabelSets;
-use crate::room::Room;
+use crate::reservation::Reservation;
 use crate::schema::{Kind, Task};
 use crate::source::{ChunkSource, LABEL, ROLE};
 use ferrank_runtime::error::{Error, Result};
@@ -311,7 +311,7 @@ fn texts(array: &ArrayRef) -> Result<Tally<'_>> {
 
 /// The labels that the sets in `array` list.
 fn labels(array: &ArrayRef) -> Result<Tally<'_>> {
-    let sets = LabelSets::from_array(array, &Room::new(None))?;
+    let sets = LabelSets::from_array(array, &Reservation::new(None))?;
     let mut missing = 0;
     let mut rows = vec![0; sets.texts.len()];
     for set in sets.rows() {

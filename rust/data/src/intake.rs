@@ -70,6 +70,22 @@ pub struct Intake<'a> {
     pub memory: Option<u64>,
 }
 
+impl<'a> Intake<'a> {
+    /// The rows of `source` in the roles of `problem`, with no limit of memory of their own.
+    pub fn new(
+        source: &'a dyn ChunkSource,
+        problem: &'a Problem,
+        unlabelled: Unlabelled,
+        monitor: &'a Monitor,
+    ) -> Self {
+        Intake { source, problem, unlabelled, monitor, memory: None }
+    }
+
+    with_methods! {
+        with_memory => memory: Option<u64>;
+    }
+}
+
 /// Numbers of rows that a pass has read and left out.
 ///
 /// ```
@@ -318,6 +334,6 @@ impl<'a> View<'a> {
     /// The rows that take part in `problem`, the one of this view.
     pub fn intake(self, problem: &'a Problem, monitor: &'a Monitor) -> Intake<'a> {
         let unlabelled = if self.alone.is_some() { Unlabelled::Ignore } else { self.unlabelled };
-        Intake { source: self.source, problem, unlabelled, monitor, memory: None }
+        Intake::new(self.source, problem, unlabelled, monitor)
     }
 }

@@ -40,7 +40,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 
 use crate::column::{Categories, MISSING, categories, categories_in};
 use crate::hierarchy::{Closure, Hierarchy};
-use crate::room::Room;
+use crate::reservation::Reservation;
 use crate::values::{Keep, Values};
 use ferrank_runtime::error::{Error, Result};
 
@@ -66,21 +66,21 @@ impl<'a> LabelSets<'a> {
     /// The sets in `array`, of a type of strings or of lists of strings.
     ///
     /// # Errors
-    /// [`Error::Data`] for a list that misses a label, [`Error::Resource`] if there is no `room` for the labels listed.
-    pub(crate) fn from_array(array: &'a ArrayRef, room: &Room) -> Result<Self> {
+    /// [`Error::Data`] for a list that misses a label, [`Error::Resource`] if there is no memory for the labels listed.
+    pub(crate) fn from_array(array: &'a ArrayRef, reservation: &Reservation) -> Result<Self> {
         match lists(array) {
-            Some(lists) => Self::from_lists(array, lists, room),
-            None => Self::from_texts(&categories(array)?, room),
+            Some(lists) => Self::from_lists(array, lists, reservation),
+            None => Self::from_texts(&categories(array)?, reservation),
         }
     }
 
-    fn from_lists(array: &ArrayRef, (values, ranges): Lists<'a>, room: &Room) -> Result<Self> {
+    fn from_lists(array: &ArrayRef, (values, ranges): Lists<'a>, reservation: &Reservation) -> Result<Self> {
         let known = || ranges.iter().enumerate().filter(|&(row, range)| array.is_valid(row) && !range.is_empty());
         let first = known().map(|(_, range)| range.start).min().unwrap_or(0);
         let end = known().map(|(_, range)| range.end).max().unwrap_or(0);
         // Views may have labels in common.
         let listed: usize = known().map(|(_, range)| range.len()).sum();
-        room.check((listed + (end - first)).saturating_mul(size_of::<u32>()), WHAT)?;
+        reservation.check((listed + (end - first)).saturating_mul(size_of::<u32>()), WHAT)?;
         // Rows of a long column share its values; only their own are read.
         let Categories { texts, index } = categories_in(values, first..end)?;
         let mut sets = LabelSets { positions: Vec::with_capacity(listed), ..LabelSets::default() };
@@ -108,14 +108,14 @@ impl<'a> LabelSets<'a> {
         Ok(sets)
     }
 
-    fn from_texts(cells: &Categories<'a>, room: &Room) -> Result<Self> {
+    fn from_texts(cells: &Categories<'a>, reservation: &Reservation) -> Result<Self> {
         let mut sets = LabelSets::default();
         let mut positions: HashMap<Cow<'a, str>, u32> = HashMap::new();
         let mut of_cell = Vec::with_capacity(cells.texts.len());
         for cell in &cells.texts {
             let start = sets.positions.len();
             let n_labels = 1 + cell.matches(BETWEEN).count();
-            room.reserve(&mut sets.positions, n_labels, WHAT)?;
+            reservation.reserve(&mut sets.positions, n_labels, WHAT)?;
             let mut add = |label: Cow<'a, str>| {
                 if let Some(&position) = positions.get(&label) {
                     sets.positions.push(position);
@@ -123,7 +123,7 @@ impl<'a> LabelSets<'a> {
                 }
                 let next = sets.texts.len();
                 if next == sets.texts.capacity() {
-                    room.check((2 * next).saturating_mul(LABEL_BYTES), WHAT)?;
+                    reservation.check((2 * next).saturating_mul(LABEL_BYTES), WHAT)?;
                 }
                 positions.insert(label.clone(), next as u32);
                 sets.positions.push(next as u32);
@@ -207,15 +207,15 @@ impl LabelColumn {
         LabelColumn { hierarchy, starts: Values::Held(starts), labels: Values::default() }
     }
 
-    /// Appends the rows of `array` as far as a limit of `memory` bytes leaves room for them.
+    /// Appends the rows of `array` as far as a limit of `memory` bytes allows.
     ///
     /// # Errors
     /// [`Error::Data`] for a label that the hierarchy does not have, or too many labels, [`Error::Resource`] if there is
-    /// no room.
+    /// not enough memory.
     pub fn add(&mut self, array: &ArrayRef, memory: Option<u64>) -> Result<()> {
-        let room = Room::new(memory);
+        let reservation = Reservation::new(memory);
         let (hierarchy, starts, labels) = (&self.hierarchy, self.starts.held(), self.labels.held());
-        let sets = LabelSets::from_array(array, &room)?;
+        let sets = LabelSets::from_array(array, &reservation)?;
         let numbers: Vec<u32> = sets.texts.iter().map(|label| hierarchy.number(label)).collect::<Result<_>>()?;
         let mut closure = Closure::new(hierarchy);
         let mut closed = Vec::new();
@@ -229,7 +229,7 @@ impl LabelColumn {
                 None => closed.push(UNKNOWN),
             }
             // Few labels in a text may be many for all the rows that share it.
-            room.reserve(labels, closed.len(), WHAT)?;
+            reservation.reserve(labels, closed.len(), WHAT)?;
             labels.extend_from_slice(&closed);
             starts.push(offset(labels.len())?);
         }
@@ -426,7 +426,7 @@ mod tests {
     }
 
     fn read(array: &ArrayRef) -> Vec<Option<Vec<String>>> {
-        let sets = LabelSets::from_array(array, &Room::new(None)).unwrap();
+        let sets = LabelSets::from_array(array, &Reservation::new(None)).unwrap();
         let set = |set: &[u32]| set.iter().map(|&position| sets.texts[position as usize].to_string()).collect();
         sets.rows().map(|row| row.map(set)).collect()
     }
@@ -453,7 +453,7 @@ mod tests {
             assert_eq!(read(&array.slice(2, 2)), owned(&rows[2..4]), "a slice of {}", array.data_type());
         }
         assert_eq!(
-            LabelSets::from_array(&short.slice(3, 1), &Room::new(None)).unwrap().texts,
+            LabelSets::from_array(&short.slice(3, 1), &Reservation::new(None)).unwrap().texts,
             ["d"],
             "labels of other rows are none"
         );
@@ -469,7 +469,8 @@ mod tests {
     fn a_list_must_not_miss_a_label() {
         let mut lists = ListBuilder::new(StringBuilder::new());
         lists.append_value([Some("a"), None]);
-        let error = LabelSets::from_array(&(Arc::new(lists.finish()) as ArrayRef), &Room::new(None)).unwrap_err();
+        let error =
+            LabelSets::from_array(&(Arc::new(lists.finish()) as ArrayRef), &Reservation::new(None)).unwrap_err();
         assert!(error.to_string().contains("misses one"), "{error}");
     }
 
@@ -509,8 +510,11 @@ mod tests {
         let (starts, sizes) = (vec![0i32; 5_000].into(), vec![2_000i32; 5_000].into());
         let names: ArrayRef = Arc::new(StringArray::from(names));
         let views: ArrayRef = Arc::new(ListViewArray::new(field, starts, sizes, names, None));
-        assert!(matches!(LabelSets::from_array(&views, &Room::new(Some(1))), Err(Error::Resource(_))));
-        assert_eq!(LabelSets::from_array(&views, &Room::new(Some(1 << 40))).unwrap().positions.len(), 10_000_000);
+        assert!(matches!(LabelSets::from_array(&views, &Reservation::new(Some(1))), Err(Error::Resource(_))));
+        assert_eq!(
+            LabelSets::from_array(&views, &Reservation::new(Some(1 << 40))).unwrap().positions.len(),
+            10_000_000
+        );
     }
 
     #[test]

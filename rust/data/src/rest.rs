@@ -49,7 +49,7 @@ impl<'a> RestIntake<'a> {
     /// The rows.
     pub(crate) fn intake(&self) -> Intake<'_> {
         let Intake { unlabelled, monitor, memory, .. } = *self.intake;
-        Intake { source: &self.source, problem: &self.problem, unlabelled, monitor, memory }
+        Intake::new(&self.source, &self.problem, unlabelled, monitor).with_memory(memory)
     }
 }
 

@@ -82,7 +82,7 @@ impl<'a> SparseIntake<'a> {
     /// The rows without the sparse columns.
     pub(crate) fn rest(&self) -> Intake<'_> {
         let Intake { unlabelled, monitor, memory, .. } = *self.intake;
-        Intake { source: self.columns.rest.as_ref(), problem: &self.problem, unlabelled, monitor, memory }
+        Intake::new(self.columns.rest.as_ref(), &self.problem, unlabelled, monitor).with_memory(memory)
     }
 
     /// `error` with the source and the sparse feature at `number` named.

@@ -95,7 +95,7 @@ fn with_intake<T>(source: &dyn ChunkSource, work: impl FnOnce(&Intake<'_>) -> T)
     let roles = Roles::new(Targets::Named(vec!["y".into()])).with_weight(Some("w".into()));
     let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
-    work(&Intake { source, problem: &problem, unlabelled: Unlabelled::Ignore, monitor: &monitor, memory: None })
+    work(&Intake::new(source, &problem, Unlabelled::Ignore, &monitor))
 }
 
 /// All codes of a store, by feature and row.
@@ -196,7 +196,6 @@ fn a_sparse_column_with_another_role_is_read_in_batches() {
     let roles = Roles::new(Targets::Named(vec!["x1".into()]));
     let problem = Problem::resolve(&table.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
-    let intake =
-        Intake { source: &sparse, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor, memory: None };
+    let intake = Intake::new(&sparse, &problem, Unlabelled::Error, &monitor);
     assert!(super::sparse::SparseIntake::new(&intake).unwrap().is_none());
 }

@@ -110,7 +110,7 @@ impl Any {
 pub fn code(source: &dyn ChunkSource, roles: &Roles, max_bins: usize) -> Result<usize> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     let monitor = Monitor::default();
-    let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor: &monitor, memory: None };
+    let intake = Intake::new(source, &problem, Unlabelled::Error, &monitor);
     let profile = Profile::new(&intake, max_bins)?;
     Ok(CodeStore::new(&intake, &profile, profile.counts, false, Keep::Memory)?.rows)
 }

@@ -185,8 +185,7 @@ fn grow_forest(
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
-        let intake =
-            Intake { source, problem: &problem, unlabelled: params.treatment(), monitor, memory: options.memory };
+        let intake = Intake::new(source, &problem, params.treatment(), monitor).with_memory(options.memory);
         let scan = options.scan(&intake, params.max_bins)?;
         params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
         check(
@@ -211,7 +210,7 @@ fn grow_forest(
                 let problem = problem.alone(target);
                 let silent = Monitor::default();
                 let unlabelled = Unlabelled::Ignore;
-                let intake = Intake { source, problem: &problem, unlabelled, monitor: &silent, memory: options.memory };
+                let intake = Intake::new(source, &problem, unlabelled, &silent).with_memory(options.memory);
                 let own = Prepared::profile(&intake, &single_target(params), Some(&resources))?;
                 Ok(Prepared { is_part: prepared.is_part, ..own })
             })?;
@@ -248,11 +247,7 @@ pub fn grow_tree(
         problem.targets = vec![problem.targets.swap_remove(tree / params.n_estimators)];
     }
     pool(1)?.install(|| {
-        let prepared = Prepared::profile(
-            &Intake { source, problem: &problem, unlabelled: params.treatment(), monitor, memory: None },
-            params,
-            None,
-        )?;
+        let prepared = Prepared::profile(&Intake::new(source, &problem, params.treatment(), monitor), params, None)?;
         let all: Vec<usize> = (0..problem.targets.len()).collect();
         let space = prepared.space(&all, params)?.hold(&prepared.store);
         let context = GrowContext { store: &prepared.store, space: &space, params, monitor };

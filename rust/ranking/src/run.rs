@@ -189,7 +189,7 @@ mod tests {
         let problem = Problem::resolve(&source.schema(), &roles, "table")?;
         let monitor = Monitor::default();
         let unlabelled = Unlabelled::Ignore;
-        let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor, memory: None };
+        let intake = Intake::new(&source, &problem, unlabelled, &monitor);
         options.scan(&intake, 255).map(then)
     }
 

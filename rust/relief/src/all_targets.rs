@@ -59,7 +59,7 @@ impl AllTargets {
         };
         let n_rows = profile.counts.kept as usize;
         let mut labels = Labels { targets: empty_targets(&own, profile, n_rows, source.name())?, groups: Vec::new() };
-        let intake = Intake { source, problem: &own, unlabelled, monitor, memory: None };
+        let intake = Intake::new(source, &own, unlabelled, monitor);
         let counts = intake.pass(Phase::Coding, |batch| labels.add(&intake, batch))?;
         if counts.kept != profile.counts.kept {
             return Err(intake.changed());

@@ -153,8 +153,7 @@ pub fn nearest(
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
-        let intake =
-            Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor, memory: options.memory };
+        let intake = Intake::new(source, &problem, params.unlabelled, monitor).with_memory(options.memory);
         let scan = options.scan(&intake, 0)?;
         check_rows(numbers, &scan, params)?;
         let places: std::result::Result<Vec<u32>, usize> =

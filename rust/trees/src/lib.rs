@@ -101,7 +101,7 @@ pub fn grow(
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&problem)?;
     pool(threads)?.install(|| {
-        let intake = Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor, memory: None };
+        let intake = Intake::new(source, &problem, params.unlabelled, monitor);
         let table = Table::read(&intake)?;
         numbered(table.n_rows as u64, source.name(), "a tree")?;
         let grown = grow::grow(&table, params, problem.task, monitor)?;

@@ -58,7 +58,7 @@ impl Tree {
     pub fn predict(&self, source: &dyn ChunkSource, threads: usize, monitor: &Monitor) -> Result<Predictions> {
         let problem = self.problem().elsewhere(source)?;
         let known: Vec<Option<Categories>> = self.features.iter().map(Feature::known_categories).collect();
-        let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor, memory: None };
+        let intake = Intake::new(source, &problem, Unlabelled::Error, monitor);
         pool(threads)?.install(|| {
             let mut predictions = Predictions::default();
             intake.pass(Phase::Coding, |batch| {

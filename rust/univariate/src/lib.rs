@@ -57,8 +57,7 @@ pub fn accumulate(
     params.validate(&DataShape::new(&problem))?;
     params.validate_targets(&problem)?;
     pool(options.threads)?.install(|| {
-        let intake =
-            Intake { source, problem: &problem, unlabelled: params.unlabelled, monitor, memory: options.memory };
+        let intake = Intake::new(source, &problem, params.unlabelled, monitor).with_memory(options.memory);
         let scan = options.scan(&intake, params.n_bins)?;
         check(!scan.is_part(), "ranker: univariate scores are of all rows; rank them together")?;
         let identity = Identity::new(params.clone(), &problem, &scan.profile);

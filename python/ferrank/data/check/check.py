@@ -139,9 +139,10 @@ def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) 
         if target.n_distinct < 2:
             found.append(_constant_target(target))
             continue
-        found += [*leaks(features, target), *many_classes(target)]
-        # Labels are rare by nature, and among many of them some follow codes by chance.
-        if len(targets) == 1:
+        many = list(many_classes(target))
+        found += [*leaks(features, target), *many]
+        # Labels are rare by nature, as are many classes, and among many labels some follow codes by chance.
+        if len(targets) == 1 and not many:
             uncoded = [feature for feature in features if feature.name not in coded]
             rare = imbalance(target)
             found += codes_by_target(uncoded, target) if rare is None else [rare]

@@ -15,8 +15,8 @@ use super::sample::SampleOrder;
 use super::sampled::SampledValues;
 use super::{ColumnProfile, NumericProfile, Place, Profile, known, sampled_rows};
 use crate::intake::Intake;
+use crate::reservation::Reservation;
 use crate::rest::RestIntake;
-use crate::room::Room;
 use crate::schema::{Attribute, Kind, names};
 use crate::source::MatrixColumns;
 use ferrank_runtime::error::Result;
@@ -36,8 +36,8 @@ impl Profile {
         let range = columns.first..columns.first + columns.width;
         let is_in_matrix = |feature: &Attribute| feature.kind == Kind::Numeric && range.contains(&feature.column);
         let rest = RestIntake::new(intake, |feature| !is_in_matrix(&features[feature]));
-        let room = Room::new(intake.memory);
-        let mut profile = Profile::by_batch(&rest.intake(), max_bins, Place::default(), features.len(), &room)?;
+        let reservation = Reservation::new(intake.memory);
+        let mut profile = Profile::by_batch(&rest.intake(), max_bins, Place::default(), features.len(), &reservation)?;
         let counts = profile.counts;
         if counts.kept == 0 {
             return Ok(None);
@@ -186,7 +186,7 @@ mod tests {
         let problem = Problem::resolve(&source.schema(), &roles, "table")?;
         let monitor = Monitor::default();
         let unlabelled = Unlabelled::Ignore;
-        Profile::new(&Intake { source, problem: &problem, unlabelled, monitor: &monitor, memory: None }, max_bins)
+        Profile::new(&Intake::new(source, &problem, unlabelled, &monitor), max_bins)
     }
 
     /// Checks that both sources have the same profile, and the same cuts.

@@ -45,7 +45,7 @@ use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::View;
 use crate::intake::{Counts, Intake};
 use crate::labels::LabelSets;
-use crate::room::Room;
+use crate::reservation::Reservation;
 use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
 use crate::sparse::SparseIntake;
 use ferrank_runtime::error::{Error, Result};
@@ -330,15 +330,21 @@ impl Profile {
 
     /// The same for a part of the data set.
     fn new_part(intake: &Intake<'_>, max_bins: usize, place: Place) -> Result<Self> {
-        let room = Room::new(intake.memory);
+        let reservation = Reservation::new(intake.memory);
         match SparseIntake::new(intake)? {
-            Some(sparse) => Profile::with_sparse(&sparse, max_bins, place, &room),
-            None => Profile::by_batch(intake, max_bins, place, intake.problem.features.len(), &room),
+            Some(sparse) => Profile::with_sparse(&sparse, max_bins, place, &reservation),
+            None => Profile::by_batch(intake, max_bins, place, intake.problem.features.len(), &reservation),
         }
     }
 
     /// The profile of the columns in the batches of `intake`, with the rows sampled of a table with `n_features` features.
-    fn by_batch(intake: &Intake<'_>, max_bins: usize, place: Place, n_features: usize, room: &Room) -> Result<Self> {
+    fn by_batch(
+        intake: &Intake<'_>,
+        max_bins: usize,
+        place: Place,
+        n_features: usize,
+        reservation: &Reservation,
+    ) -> Result<Self> {
         let mut profile = Profile::empty(intake.problem, max_bins);
         profile.sample = RowSample::new(sampled_rows(n_features, max_bins));
         let Place { mut first_row, of_rows } = place;
@@ -352,7 +358,7 @@ impl Profile {
         let counts = intake.pass(Phase::Profiling, |batch| {
             let mut add = |part: &RecordBatch| {
                 first_row += part.num_rows() as u64;
-                profile.add(intake, part, first_row - part.num_rows() as u64, room)?;
+                profile.add(intake, part, first_row - part.num_rows() as u64, reservation)?;
                 // The first rows are all drawn, and the sample is not to outgrow its size by much.
                 Ok(2 * profile.sample.room().max(least))
             };
@@ -417,13 +423,19 @@ impl Profile {
         Ok((n_numeric(&rest.features) + n_numeric(&rest.targets)) * column + entries)
     }
 
-    fn add(&mut self, intake: &Intake<'_>, batch: &RecordBatch, first_row: u64, room: &Room) -> Result<()> {
+    fn add(
+        &mut self,
+        intake: &Intake<'_>,
+        batch: &RecordBatch,
+        first_row: u64,
+        reservation: &Reservation,
+    ) -> Result<()> {
         let problem = intake.problem;
         let holds_all = self.sample.holds_all();
         let sampled = self.sample.draw(first_row, batch.num_rows());
         let add = |(column, attribute): (&mut ColumnProfile, &Attribute), sampled: &[u32]| {
             column
-                .add(batch.column(attribute.column), sampled, holds_all, room)
+                .add(batch.column(attribute.column), sampled, holds_all, reservation)
                 .map_err(|error| intake.in_column(attribute.column, error))
         };
         self.features.par_iter_mut().zip(&problem.features).try_for_each(|pair| add(pair, &sampled))?;
@@ -511,11 +523,11 @@ impl ColumnProfile {
         }
     }
 
-    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool, room: &Room) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool, reservation: &Reservation) -> Result<()> {
         match self {
             ColumnProfile::Numeric(numeric) => numeric.add(array, sampled, holds_all),
-            ColumnProfile::Nominal(nominal) => nominal.add(array, room),
-            ColumnProfile::Labels(labels) => labels.add(array, room),
+            ColumnProfile::Nominal(nominal) => nominal.add(array, reservation),
+            ColumnProfile::Labels(labels) => labels.add(array, reservation),
         }
     }
 
@@ -678,7 +690,7 @@ fn known(value: f64) -> f64 {
 }
 
 impl NominalProfile {
-    fn add(&mut self, array: &ArrayRef, room: &Room) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef, reservation: &Reservation) -> Result<()> {
         let read = categories(array)?;
         let mut counts = vec![0u64; read.texts.len()];
         for &position in &read.index {
@@ -691,7 +703,7 @@ impl NominalProfile {
             match self.counts.get_mut(text.as_ref()) {
                 Some(total) => *total += count,
                 None => {
-                    room.take(text.len())?;
+                    reservation.take(text.len())?;
                     self.counts.insert(text.into_owned(), count);
                 }
             }
@@ -725,8 +737,8 @@ impl LabelProfile {
         }
     }
 
-    fn add(&mut self, array: &ArrayRef, room: &Room) -> Result<()> {
-        let sets = LabelSets::from_array(array, room)?;
+    fn add(&mut self, array: &ArrayRef, reservation: &Reservation) -> Result<()> {
+        let sets = LabelSets::from_array(array, reservation)?;
         self.missing += sets.rows().filter(Option::is_none).count() as u64;
         self.listed += sets.rows().flatten().map(|set| set.len() as u64).sum::<u64>();
         match &self.plan.hierarchy {
@@ -734,7 +746,7 @@ impl LabelProfile {
             None => {
                 for text in sets.texts {
                     if !self.found.contains(text.as_ref()) {
-                        room.take(text.len())?;
+                        reservation.take(text.len())?;
                         self.found.insert(text.into_owned());
                     }
                 }

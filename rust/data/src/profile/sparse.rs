@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::distinct::Distinct;
 use super::sampled::SampledValues;
 use super::{ColumnProfile, NumericProfile, Place, Profile, known};
-use crate::room::Room;
+use crate::reservation::Reservation;
 use crate::schema::names;
 use crate::sparse::SparseIntake;
 use ferrank_runtime::error::Result;
@@ -26,9 +26,14 @@ impl SampledRows {
 
 impl Profile {
     /// The profile of the columns of `sparse` and of those beside them.
-    pub(super) fn with_sparse(sparse: &SparseIntake<'_>, max_bins: usize, place: Place, room: &Room) -> Result<Self> {
+    pub(super) fn with_sparse(
+        sparse: &SparseIntake<'_>,
+        max_bins: usize,
+        place: Place,
+        reservation: &Reservation,
+    ) -> Result<Self> {
         let problem = sparse.intake.problem;
-        let mut profile = Profile::by_batch(&sparse.rest(), max_bins, place, problem.features.len(), room)?;
+        let mut profile = Profile::by_batch(&sparse.rest(), max_bins, place, problem.features.len(), reservation)?;
         let values = sparse.by_feature()?;
         let sampled = profile.sampled_rows(place, values.n_rows);
         let columns = (0..sparse.n_features()).into_par_iter().map(|number| {

@@ -27,8 +27,8 @@ use super::targets::{Answers, TargetColumn};
 use crate::intake::{CHUNK_ROWS, Counts, Intake};
 use crate::labels::{self, LabelColumn};
 use crate::profile::Scale;
+use crate::reservation::Reservation;
 use crate::rest::RestIntake;
-use crate::room::Room;
 use crate::source::IpcSource;
 use crate::sparse::SparseIntake;
 use crate::values::{Keep, Values};
@@ -60,9 +60,9 @@ impl Part {
             Keep::Memory => {
                 let mut chunks = Vec::with_capacity(rows.div_ceil(CHUNK_ROWS));
                 let mut answers = Vec::with_capacity(chunks.capacity());
-                let room = Room::new(intake.memory);
+                let reservation = Reservation::new(intake.memory);
                 let entries = fill(intake, book, counts, CHUNK_ROWS, |chunk, of_chunk| {
-                    room.hold(of_chunk.columns.iter().map(TargetColumn::label_bytes).sum(), labels::WHAT)?;
+                    reservation.hold(of_chunk.columns.iter().map(TargetColumn::label_bytes).sum(), labels::WHAT)?;
                     chunks.push(chunk);
                     answers.push(of_chunk);
                     Ok(())

@@ -81,13 +81,7 @@ fn with_intake<T>(batch: &RecordBatch, borders: &[usize], work: impl FnOnce(&Int
     let roles = Roles::new(Targets::Named(vec!["y".into()])).with_weight(Some("w".into()));
     let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
     let monitor = Monitor::default();
-    work(&Intake {
-        source: &source,
-        problem: &problem,
-        unlabelled: Unlabelled::Ignore,
-        monitor: &monitor,
-        memory: None,
-    })
+    work(&Intake::new(&source, &problem, Unlabelled::Ignore, &monitor))
 }
 
 /// All codes of a feature, missing as 65,535.
@@ -235,8 +229,7 @@ fn label_sets_and_values_of_features_come_back_from_a_part_and_from_disk() {
         let problem =
             Problem::resolve(&batch.schema(), &Roles::new(Targets::Named(vec!["sets".into()])), "table").unwrap();
         let monitor = Monitor::default();
-        let intake =
-            Intake { source: &source, problem: &problem, unlabelled: Unlabelled::Use, monitor: &monitor, memory: None };
+        let intake = Intake::new(&source, &problem, Unlabelled::Use, &monitor);
         let profile = Profile::new(&intake, 255).unwrap();
         let book = book.cloned().unwrap_or_else(|| Codebook::new(&profile, &problem, true, "table").unwrap());
         (Part::new(&intake, &book, profile.counts, keep).unwrap(), book)

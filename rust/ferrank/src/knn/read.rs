@@ -29,13 +29,7 @@ type Part<'a> = (&'a dyn ChunkSource, &'a Problem);
 
 impl Pair {
     pub(crate) fn read(parts: [Part<'_>; 2], params: &KnnParams, monitor: &Monitor) -> Result<Self> {
-        let intakes = parts.map(|(source, problem)| Intake {
-            source,
-            problem,
-            unlabelled: params.unlabelled,
-            monitor,
-            memory: None,
-        });
+        let intakes = parts.map(|(source, problem)| Intake::new(source, problem, params.unlabelled, monitor));
         let [train, test] = intakes.each_ref().map(|intake| Profile::new(intake, 0));
         let profiles = [train?, test?];
         let mut n_rows = [0; 2];

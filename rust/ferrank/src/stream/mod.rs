@@ -186,13 +186,8 @@ impl Stream {
     pub fn push(&self, batch: &dyn ChunkSource, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Stream> {
         let problem = Problem::resolve(&batch.schema(), &self.roles, batch.name())?;
         self.settings.ranker().validate_stream(&DataShape::new(&problem))?;
-        let intake = Intake {
-            source: batch,
-            problem: &problem,
-            unlabelled: self.settings.ranker().unlabelled(),
-            monitor,
-            memory: options.memory,
-        };
+        let intake =
+            Intake::new(batch, &problem, self.settings.ranker().unlabelled(), monitor).with_memory(options.memory);
         // It looks at every value, so that one that will not do is refused with its batch.
         let counts = pool(options.threads)?.install(|| Profile::new(&intake, 0))?.counts;
         counts.labelled(batch.name(), intake.unlabelled)?;

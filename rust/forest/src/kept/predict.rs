@@ -78,7 +78,7 @@ impl KeptForest {
         let schema = self.output_schema(output)?;
         let problem = self.problem().elsewhere(source)?;
         let positions: Vec<usize> = problem.features.iter().map(|feature| feature.column).collect();
-        let intake = Intake { source, problem: &problem, unlabelled: Unlabelled::Error, monitor, memory: None };
+        let intake = Intake::new(source, &problem, Unlabelled::Error, monitor);
         pool(threads)?.install(|| {
             let router = self.router()?;
             let blocks =

@@ -57,7 +57,7 @@ impl Coded {
         let problem = Problem::resolve(&source.schema(), &roles, "table").unwrap();
         let monitor = Monitor::default();
         let unlabelled = if use_all { Unlabelled::Use } else { Unlabelled::Ignore };
-        let intake = Intake { source: &source, problem: &problem, unlabelled, monitor: &monitor, memory: None };
+        let intake = Intake::new(&source, &problem, unlabelled, &monitor);
         let profile = Profile::new(&intake, max_bins).unwrap();
         let store = CodeStore::new(&intake, &profile, profile.counts, use_all, Keep::Memory).unwrap();
         Coded { batch: batch.clone(), profile, problem, store }
@@ -65,7 +65,7 @@ impl Coded {
 
     /// The labelled rows of `source`, which has the columns of this table.
     fn intake<'a>(&'a self, source: &'a TableSource, monitor: &'a Monitor) -> Intake<'a> {
-        Intake { source, problem: &self.problem, unlabelled: Unlabelled::Ignore, monitor, memory: None }
+        Intake::new(source, &self.problem, Unlabelled::Ignore, monitor)
     }
 
     /// The same table, of whose sparse features only the entries are kept.

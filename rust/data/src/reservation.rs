@@ -14,9 +14,9 @@ const BESIDE: usize = 64;
 /// So many bytes are taken without looking at the free memory.
 const FREE: usize = 8 << 20;
 
-/// Room within a limit of memory.
+/// What of a limit of memory is taken, and what is left.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct Reservation {
     memory: Option<u64>,
     /// Bytes taken so far.
     taken: AtomicUsize,
@@ -24,16 +24,16 @@ pub(crate) struct Room {
     left: OnceLock<usize>,
 }
 
-impl Room {
+impl Reservation {
     /// Within a limit of `memory` bytes, or what [`Budget::new`] takes for it.
     pub(crate) fn new(memory: Option<u64>) -> Self {
-        Room { memory, taken: AtomicUsize::new(0), left: OnceLock::new() }
+        Reservation { memory, taken: AtomicUsize::new(0), left: OnceLock::new() }
     }
 
-    /// Takes room for a text of `length` bytes that is to be kept.
+    /// Takes the memory of a text of `length` bytes that is to be kept.
     ///
     /// # Errors
-    /// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if there is none.
+    /// [`Error::Resource`](ferrank_runtime::error::Error::Resource) if there is not enough.
     pub(crate) fn take(&self, length: usize) -> Result<()> {
         let bytes = length.saturating_add(BESIDE).saturating_mul(COPIES);
         let taken = self.taken.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
@@ -44,7 +44,7 @@ impl Room {
         if taken <= left { Ok(()) } else { Err(self.budget().too_small(taken, "the texts of categories and labels")) }
     }
 
-    /// Ok if there is room for `bytes` that are held for a while.
+    /// Ok if memory is left for `bytes` that are held for a while.
     ///
     /// # Errors
     /// Those of [`take`](Self::take).
@@ -52,7 +52,7 @@ impl Room {
         if bytes <= FREE { Ok(()) } else { self.budget().check(bytes, what).map(drop) }
     }
 
-    /// Counts `bytes` that are held from now on. Ok if there is room for as many again.
+    /// Counts `bytes` that are held from now on. Ok if memory is left for as many again.
     ///
     /// # Errors
     /// Those of [`take`](Self::take).
@@ -61,8 +61,8 @@ impl Room {
         if held <= FREE { Ok(()) } else { self.budget().check(bytes, what).map(drop) }
     }
 
-    /// Makes room for `more` values behind those of `values`, and for as many as there are where memory allows it, so that
-    /// they are moved seldom.
+    /// Reserves capacity for `more` values behind those of `values`, and for as many as there are where memory allows it,
+    /// so that they are moved seldom.
     ///
     /// # Errors
     /// Those of [`take`](Self::take).
@@ -91,24 +91,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_kept_as_long_as_there_is_room() {
-        let room = Room::new(Some(1));
-        assert!(room.take(1_000).is_ok(), "nobody is asked about little");
-        let error = room.take(10 << 20).unwrap_err().to_string();
+    fn texts_are_kept_as_long_as_there_is_memory() {
+        let reservation = Reservation::new(Some(1));
+        assert!(reservation.take(1_000).is_ok(), "nobody is asked about little");
+        let error = reservation.take(10 << 20).unwrap_err().to_string();
         assert!(error.contains("do not do for the texts of categories"), "{error}");
-        assert!(Room::new(Some(1)).check(100 << 20, "sets").is_err());
-        assert!(Room::new(Some(1 << 40)).take(100 << 20).is_ok());
+        assert!(Reservation::new(Some(1)).check(100 << 20, "sets").is_err());
+        assert!(Reservation::new(Some(1 << 40)).take(100 << 20).is_ok());
     }
 
     #[test]
-    fn values_grow_as_long_as_there_is_room() {
-        let (room, mut values) = (Room::new(Some(1)), vec![0u32; 1_000]);
-        room.reserve(&mut values, 1, "sets").unwrap();
+    fn values_grow_as_long_as_there_is_memory() {
+        let (reservation, mut values) = (Reservation::new(Some(1)), vec![0u32; 1_000]);
+        reservation.reserve(&mut values, 1, "sets").unwrap();
         assert_eq!(values.capacity(), 2_000, "nobody is asked about little");
-        let error = room.reserve(&mut values, 10 << 20, "sets").unwrap_err().to_string();
+        let error = reservation.reserve(&mut values, 10 << 20, "sets").unwrap_err().to_string();
         assert!(error.contains("do not do for sets"), "{error}");
         assert_eq!(values.capacity(), 2_000);
-        Room::new(Some(1 << 40)).reserve(&mut values, 10 << 20, "sets").unwrap();
+        Reservation::new(Some(1 << 40)).reserve(&mut values, 10 << 20, "sets").unwrap();
         assert!(values.capacity() >= 10 << 20);
     }
 }
