@@ -295,6 +295,9 @@ def test_target_weights(numbers: Numbers) -> None:
         ({"random_state": 2**64}, "seed: 18446744073709551616 is not an integer"),
         ({"n_jobs": 0}, "n_jobs: 0"),
         ({"target_weights": [1, 2]}, "2 weights for 1 target"),
+        ({"feature_weights": [1, 2]}, "feature_weights: the impurity has no features; set supervision"),
+        ({"feature_weights": [1, 2], "supervision": 0.5}, "feature_weights: 2 weights for 6 features"),
+        ({"feature_weights": [0] * 6, "supervision": 0.5}, "feature_weights: weights must be"),
     ],
 )
 def test_wrong_settings_are_named(numbers: Numbers, settings: dict[str, Any], message: str) -> None:
@@ -341,3 +344,26 @@ def test_the_warning_of_few_integers_ends_after_twenty(n_distinct: int, warns: b
 def test_a_share_of_features_is_rounded_down(share: float, kept: int) -> None:
     X = np.random.default_rng(0).normal(size=(40, 5))
     assert small(n_features_to_select=share).fit(X, X[:, 0]).get_support().sum() == kept
+
+
+def test_decays_from_one_run(numbers: Numbers) -> None:
+    settings: dict[str, Any] = {"scores": ("symbolic", "genie3"), "random_state": 1}
+    together = small(decay=[0.25, 1.0], **settings).fit(*numbers).result_
+    assert list(together.scores) == ["symbolic_decay0.25", "symbolic_decay1", "genie3"]
+    for decay in (0.25, 1.0):
+        alone = small(decay=decay, **settings).fit(*numbers).result_
+        assert list(alone.scores) == ["symbolic", "genie3"]
+        for ours, theirs in ((f"symbolic_decay{decay:g}", "symbolic"), ("genie3", "genie3")):
+            for what in ("importance", "standard_error", "monte_carlo_error", "rank"):
+                np.testing.assert_array_equal(
+                    getattr(together.score(ours), what), getattr(alone.score(theirs), what)
+                )
+
+
+@pytest.mark.parametrize(
+    ("decay", "message"),
+    [([], "decay: none given"), ([0.5, 0.5], "decay: 0.5 is given twice"), ([0.5, 0], "decay: 0 ")],
+)
+def test_decays_that_will_not_do(numbers: Numbers, decay: list[float], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        small(scores=("symbolic",), decay=decay).fit(*numbers)

@@ -71,10 +71,15 @@ def check(case: tuple[pa.Table, list[str]], seed: int, *, min_samples_leaf: int 
         target_weights=how.get("target_weights"),
         labels=task == "multi-label",
         supervision=supervision,
+        feature_weights=how.get("feature_weights"),
     )
     others = {"target_weights": how.get("target_weights")}
     if supervision is not None:
-        others |= {"supervision": supervision, "unlabelled": None}
+        others |= {
+            "supervision": supervision,
+            "unlabelled": None,
+            "feature_weights": how.get("feature_weights"),
+        }
     asked = {"target": targets, "task": task, "sample_weight": weight}
     assert_agrees(table, problem, asked, seed=seed, min_samples_leaf=min_samples_leaf, **others)
 
@@ -151,6 +156,18 @@ def test_labels(case, seed):
 )
 def test_semi_supervision(case, supervision, seed):
     check(case, seed, supervision=supervision)
+
+
+@many_cases
+@given(
+    tables(st.sampled_from([["real"], ["few", "two"]]), features=KINDS, missing=True, missing_targets=True),
+    st.lists(st.sampled_from([1.0, 0.25, 3.0, 0.0]), min_size=12, max_size=12),
+    SEEDS,
+)
+def test_weights_of_features(case, weights, seed):
+    table, targets = case
+    own = [1.0, *weights][: table.num_columns - len(targets)]
+    check(case, seed, supervision=0.4, feature_weights=own)
 
 
 @many_cases

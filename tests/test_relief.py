@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -364,3 +365,48 @@ def test_rows_are_not_drawn_of_what_is_not_known_beforehand():
     frame = pytest.importorskip("dask.dataframe").from_dict({"a": range(9), "y": range(9)}, npartitions=2)
     with pytest.raises(fr.SettingError, match="max_samples: not for dask"):
         fr.rank(frame, "y", ranker="relief", max_samples=5)
+
+
+@pytest.mark.parametrize("target", ["kind", "y"])
+def test_several_numbers_of_iterations_from_one_run(target: str) -> None:
+    """Each is as if the others were not asked for, but for the rounding of sums that are added otherwise."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 5))
+    table = pa.table({f"x{i}": X[:, i] for i in range(5)})
+    table = table.append_column("y", pa.array(X[:, 0] + X[:, 1]))
+    table = table.append_column("kind", pa.array(np.where(X[:, 0] > X[:, 1], "a", "b")))
+    table = table.drop_columns(["y" if target == "kind" else "kind"])
+    several = [0.013, 100, 0.5, None]
+    settings = {"ranker": "relief", "n_neighbors": (3, 7), "random_state": 2}
+    together = fr.rank(table, target, n_iterations=several, **settings)
+    names = [f"relief_m{m}_k{k}" for m in ("1.3%", "100", "50%", "100%") for k in (3, 7)]
+    assert list(together.scores) == names
+    for m, said in zip(several, ("1.3%", "100", "50%", "100%"), strict=True):
+        alone = fr.rank(table, target, n_iterations=m, **settings)
+        for k in (3, 7):
+            ours, theirs = together.score(f"relief_m{said}_k{k}"), alone.score(f"relief_k{k}")
+            np.testing.assert_allclose(ours.importance, theirs.importance, rtol=0, atol=1e-12)
+            # Blocks are others, so that the errors are other estimates of the same.
+            if m is None:  # All rows are queries: nothing is left to chance.
+                assert (ours.monte_carlo_error == 0).all()
+                continue
+            ratio = ours.monte_carlo_error / theirs.monte_carlo_error
+            assert ((ratio > 0.5) & (ratio < 2)).all(), (m, ratio)
+
+
+def test_several_numbers_of_iterations_resume_and_merge(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    table = pa.table({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    table = table.append_column("y", pa.array(table["a"].to_numpy() + rng.normal(size=300) > 0))
+    relief = fr.ReliefRanker(n_iterations=(7, 0.5), n_neighbors=5)
+    whole = fr.rank(table, "y", ranker=relief)
+    again = fr.rank(table, "y", ranker=relief, resume=tmp_path / "run")
+    assert whole.to_dict()["scores"] == again.to_dict()["scores"]
+    with pytest.raises(fr.SettingError, match="n_iterations: 7 is given twice"):
+        fr.rank(table, "y", ranker="relief", n_iterations=(7, 7))
+    with pytest.raises(fr.SettingError, match="n_iterations: none given"):
+        fr.rank(table, "y", ranker="relief", n_iterations=())
+    with pytest.raises(fr.SettingError, match='n_iterations: until="stable" chooses'):
+        fr.rank(table, "y", ranker="relief", n_iterations=(7, 9), until="stable")
+    with pytest.raises(fr.SettingError, match="n_iterations: give one"):
+        fr.ReliefRanker(n_iterations=(7, 9)).partial_fit(table.drop_columns("y"), table["y"])

@@ -45,6 +45,7 @@ def problem_of(
     target_weights: Sequence[float] | None = None,
     labels: bool = False,
     supervision: float | None = None,
+    feature_weights: Sequence[float] | None = None,
 ) -> Problem:
     """The problem of ranking all other columns of `table`; `labels` makes every target nominal.
 
@@ -76,7 +77,10 @@ def problem_of(
     share = np.ones(n_targets) if target_weights is None else np.array(target_weights, dtype=float)
     share = share / share.sum()
     if clusters:
-        share = np.concatenate([supervision * share, np.full(len(names), (1 - supervision) / len(names))])
+        of_features = (
+            np.ones(len(names)) if feature_weights is None else np.array(feature_weights, dtype=float)
+        )
+        share = np.concatenate([supervision * share, (1 - supervision) * of_features / of_features.sum()])
     weights = omega(components, target_of, row_weights, share)
     ordered_by = ordering(kinds, target_of, weights)
     return Problem(features, components, target_of, weights, row_weights, kinds[:n_targets], ordered_by)

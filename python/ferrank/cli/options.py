@@ -264,6 +264,14 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         help="weight of a target; one for each target, in order",
     )
     setting(
+        "--feature-weight",
+        dest="feature_weights",
+        action="append",
+        type=_weight,
+        metavar="W",
+        help="forest with --supervision: weight of a feature in the impurity; one for each feature, in order",
+    )
+    setting(
         "--per-target",
         action="store_true",
         help="rank for each target on its own and average the importances",
@@ -372,7 +380,13 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="draw rows with replacement; default: yes, except for extra_trees",
     )
-    setting("--decay", type=float, metavar="D", help="decay of the score symbolic by depth; default: 0.5")
+    setting(
+        "--decay",
+        action="append",
+        type=float,
+        metavar="D",
+        help="decay of the score symbolic by depth; can be repeated; default: 0.5",
+    )
     setting(
         "--supervision",
         type=float,
@@ -417,9 +431,10 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
     setting(
         "--iterations",
         dest="n_iterations",
+        action="append",
         type=count_or_share,
         metavar="M",
-        help="rows whose neighbors are searched; number or share; default: all",
+        help="rows whose neighbors are searched; number or share; can be repeated; default: all",
     )
     setting(
         "--turf",

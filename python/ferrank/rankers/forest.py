@@ -67,14 +67,18 @@ class ForestRanker(ForestPlan, PredictingRanker):
         of its own. With "ignore", the rule of the papers, gains are computed from the known values and scaled
         by their share, and rows with missing values follow the larger child. In nodes without missing values
         they follow the larger child in both cases.
-    decay : float, default=0.5
-        Decay of the score ``symbolic`` by depth, in (0, 1]; with 1 the score counts splits.
+    decay : float or sequence of float, default=0.5
+        Decay of the score ``symbolic`` by depth, in (0, 1]; with 1 the score counts splits. Several make a
+        score each, such as ``symbolic_decay0.5``.
     per_target : bool, default=False
         Grow a separate ensemble for each target and average the importances.
     by_target : bool, default=False
         Also split the scores ``genie3`` and ``mdi_oob`` by target.
     target_weights : sequence of float, optional
         Weight of each target; None gives all targets weight 1.
+    feature_weights : sequence of float, optional
+        Weight of each feature in the impurity, in the order of the columns, where ``supervision`` makes
+        features a part of it (β of [3]_, Eq. 1); None gives all features weight 1.
     categorical_features : sequence of str or int, mask or "from_dtype", default="from_dtype"
         Features that are nominal whatever their type: names, positions, or a mask with a bool for each
         feature. With "from_dtype", columns of strings or categories and dictionaries alone are nominal.
@@ -218,10 +222,11 @@ class ForestRanker(ForestPlan, PredictingRanker):
         max_bins: int = 255,
         ties: Literal["random", "lowest"] = "random",
         missing: Literal["informative", "ignore"] = "informative",
-        decay: float = 0.5,
+        decay: float | Sequence[float] = 0.5,
         per_target: bool = False,
         by_target: bool = False,
         target_weights: Sequence[float] | None = None,
+        feature_weights: Sequence[float] | None = None,
         categorical_features: CategoricalFeatures = FROM_DTYPE,
         hierarchy: Any = None,
         hierarchy_decay: float = 0.75,
@@ -259,6 +264,7 @@ class ForestRanker(ForestPlan, PredictingRanker):
         self.per_target = per_target
         self.by_target = by_target
         self.target_weights = target_weights
+        self.feature_weights = feature_weights
         self.categorical_features = categorical_features
         self.hierarchy = hierarchy
         self.hierarchy_decay = hierarchy_decay

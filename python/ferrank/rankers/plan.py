@@ -251,6 +251,7 @@ class ForestPlan(EnginePlan):
 
     _engine: ClassVar[str] = "forest"
     scores: Any
+    decay: Any
     supervision: float | None
     unlabelled: str | None
     keep_trees: bool | str | os.PathLike[str]
@@ -292,7 +293,11 @@ class ForestPlan(EnginePlan):
     def _resolved(self) -> dict[str, Any]:
         scores = (self.scores,) if isinstance(self.scores, str) else self.scores
         used = "error" if self.supervision is None else "use"
-        return {"scores": scores, "unlabelled": used if self.unlabelled is None else self.unlabelled}
+        return {
+            "scores": scores,
+            "decay": _listed(self.decay),
+            "unlabelled": used if self.unlabelled is None else self.unlabelled,
+        }
 
 
 class ReliefPlan(EnginePlan):
@@ -307,6 +312,7 @@ class ReliefPlan(EnginePlan):
     scores: Any
     n_neighbors: Any
     sigma: Any
+    n_iterations: Any
     target_distance: Any
     influence: tuple[float, float] | None
     unlabelled: str | None
@@ -322,6 +328,7 @@ class ReliefPlan(EnginePlan):
             "scores": _listed(self.scores),
             "n_neighbors": _listed(self.n_neighbors),
             "sigma": _listed(self.sigma),
+            "n_iterations": _listed(self.n_iterations),
             "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
             "class_priors": _priors(self.class_priors),
             "unlabelled": self.unlabelled or used,

@@ -55,9 +55,10 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     class_priors : {"empirical", "uniform"} or dict, default="empirical"
         Prior probabilities of the classes, by which ReliefF weighs the misses of each class: the shares of
         the rows, the same for all, or by class, up to a common factor. For a single nominal target.
-    n_iterations : int, float or None, default=None
+    n_iterations : int, float, None or sequence of these, default=None
         Number of rows whose neighbors are searched (m in the papers), drawn without replacement; a float is a
-        share. None uses all rows, as does a greater number.
+        share. None uses all rows, as does a greater number. Several make a score each from one run, such as
+        ``relief_m100`` and ``relief_m25%``: the scores of the first so many rows of the draw.
     max_samples : int, float or None, default=None
         Number of rows that take part, as queries and as neighbors, drawn without replacement before anything
         else is computed; a float is a share. None uses all rows, as does a greater number. 10,000 of a
@@ -222,7 +223,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         sigma: float | Sequence[float | None] | None = None,
         scores: Sequence[str] = ("relief",),
         class_priors: Literal["empirical", "uniform"] | Mapping[Any, float] = "empirical",
-        n_iterations: int | float | None = None,
+        n_iterations: int | float | Sequence[int | float | None] | None = None,
         max_samples: int | float | None = None,
         turf_step: int | float | None = None,
         turf_features: int | float = 0.1,

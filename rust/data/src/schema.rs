@@ -357,12 +357,27 @@ pub fn names(attributes: &[Attribute]) -> Vec<String> {
 }
 
 /// Checks the weights of `n_targets` targets.
+///
+/// # Errors
+/// [`Error::Setting`] if they are not as many, negative, not finite, or all 0.
 pub fn check_target_weights(weights: Option<&[f64]>, n_targets: usize) -> Result<()> {
+    check_weights("target_weights", weights, n_targets, "targets")
+}
+
+/// Checks the weights of `n_features` features.
+///
+/// # Errors
+/// As [`check_target_weights`].
+pub fn check_feature_weights(weights: Option<&[f64]>, n_features: usize) -> Result<()> {
+    check_weights("feature_weights", weights, n_features, "features")
+}
+
+fn check_weights(setting: &str, weights: Option<&[f64]>, n: usize, what: &str) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };
-    check(weights.len() == n_targets, format!("target_weights: {} weights for {n_targets} targets", weights.len()))?;
+    check(weights.len() == n, format!("{setting}: {} weights for {n} {what}", weights.len()))?;
     check(
         weights.iter().all(|w| w.is_finite() && *w >= 0.0) && weights.iter().any(|w| *w > 0.0),
-        "target_weights: weights must be finite, not negative, and not all 0",
+        format!("{setting}: weights must be finite, not negative, and not all 0"),
     )
 }
 

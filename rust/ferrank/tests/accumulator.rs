@@ -70,7 +70,7 @@ fn cases() -> Vec<Case> {
         .with_scores(vec![Score::Genie3, Score::Symbolic, Score::Coverage, Score::Permutation])
         .with_by_target(true)
         .with_max_bins(40);
-    let relief = ReliefParams::default().with_n_neighbors(vec![3, 7]).with_n_iterations(Iterations::Share(0.7));
+    let relief = ReliefParams::default().with_n_neighbors(vec![3, 7]).with_n_iterations(vec![Iterations::Share(0.7)]);
     let both = vec![ReliefScore::Relief, ReliefScore::Myopic];
     vec![
         Case(&["y", "z"], &["class"], Settings::Forest(forest.clone())),

@@ -4,6 +4,7 @@ use ferrank_ranking::Contribution;
 
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
+use crate::scores::variants;
 use crate::space::Block;
 
 /// The vectors of companion number `tree` that its tree keeps: one for each score.
@@ -11,11 +12,12 @@ use crate::space::Block;
 /// Shares of the impurity of the training data become shares of the impurity of the subsample.
 pub(crate) fn kept(mut vectors: Contribution, tree: u64, context: GrowContext<'_>) -> Contribution {
     let GrowContext { space, params, .. } = context;
-    vectors.truncate(params.scores.len());
+    let variants = variants(params);
+    vectors.truncate(variants.len());
     let own = impurity(context, &context.bags().subsample(tree));
     let factor = if own > 0.0 { space.impurity / own } else { 1.0 };
-    for (vector, _) in vectors.iter_mut().zip(&params.scores).filter(|(_, score)| score.method().is_share_of_impurity())
-    {
+    let shares = vectors.iter_mut().zip(&variants).filter(|(_, variant)| variant.score.method().is_share_of_impurity());
+    for (vector, _) in shares {
         vector.values.iter_mut().for_each(|value| *value *= factor);
     }
     vectors

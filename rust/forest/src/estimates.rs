@@ -8,6 +8,7 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use super::companions::{COMPANIONS, has_companions, subsample, variance_factor};
 use super::model_error;
 use super::params::ForestParams;
+use super::scores::{Variant, variants};
 use super::shadows;
 use ferrank_ranking::relevance::Relevance;
 use ferrank_ranking::{Estimate, Form, ModelError, Part, RunData, ScoreRanking, Vector};
@@ -22,7 +23,7 @@ pub(super) fn n_keys(data: &RunData, params: &ForestParams) -> u64 {
 /// those of the model error, and one for each score of each companion.
 pub(super) fn forms(data: &RunData, params: &ForestParams, tree: u64) -> Vec<Form> {
     let has_companions = has_companions(tree, params);
-    let companions = if has_companions { COMPANIONS * params.scores.len() } else { 0 };
+    let companions = if has_companions { COMPANIONS * variants(params).len() } else { 0 };
     let sparse = Form::Sparse(data.features.len());
     let mut forms = vec![sparse; n_importances(data, params)];
     forms.extend(model_error::forms(data, params));
@@ -32,7 +33,7 @@ pub(super) fn forms(data: &RunData, params: &ForestParams, tree: u64) -> Vec<For
 
 /// The relevance of features, if there are shadows.
 pub(super) fn relevance(data: &RunData, params: &ForestParams, ensembles: &[Vec<Part<'_>>]) -> Option<Relevance> {
-    let first = n_importances(data, params) - params.scores.len();
+    let first = n_importances(data, params) - variants(params).len();
     if params.shadows { shadows::relevance(data, params, ensembles, first) } else { None }
 }
 
@@ -43,10 +44,10 @@ fn n_own(data: &RunData, params: &ForestParams) -> usize {
 
 /// Number of vectors of importances of a tree, which come first.
 fn n_importances(data: &RunData, params: &ForestParams) -> usize {
-    let by_target =
-        if is_by_target(params) { data.targets.len() * n_by_target(params, params.scores.len()) } else { 0 };
-    let shadows = if params.shadows { params.scores.len() } else { 0 };
-    params.scores.len() + by_target + shadows
+    let variants = variants(params);
+    let by_target = if is_by_target(params) { data.targets.len() * n_by_target(&variants) } else { 0 };
+    let shadows = if params.shadows { variants.len() } else { 0 };
+    variants.len() + by_target + shadows
 }
 
 /// The error of the forest by target; otherwise the reason why it is not known.
@@ -83,7 +84,8 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
     let weight = |ensemble: usize| weights.map_or(1.0, |weights| weights[ensemble]);
     let total: f64 = (0..ensembles.len()).map(weight).sum();
     let shares: Vec<f64> = (0..ensembles.len()).map(|ensemble| weight(ensemble) / total).collect();
-    let rankings = params.scores.iter().enumerate().map(|(s, score)| {
+    let variants = variants(params);
+    let rankings = variants.iter().enumerate().map(|(s, Variant { score, name, .. })| {
         let estimates = ensembles.iter().map(|trees| Estimate::mean(trees, s, n_features));
         let parts: Vec<(f64, Estimate)> = (0..ensembles.len()).map(weight).zip(estimates).collect();
         let by_target: Vec<f64> = match (params.by_target && score.method().is_by_target(), params.per_target) {
@@ -92,7 +94,7 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
                 .flat_map(|i| parts.iter().map(move |(weight, part)| weight / total * part.mean[i]))
                 .collect(),
             (true, false) => {
-                let first = params.scores.len() + data.targets.len() * n_by_target(params, s);
+                let first = variants.len() + data.targets.len() * n_by_target(&variants[..s]);
                 let of_target = |target: usize| Estimate::mean(&ensembles[0], first + target, n_features).mean;
                 let columns: Vec<Vec<f64>> = (0..data.targets.len()).map(of_target).collect();
                 (0..n_features).flat_map(|i| columns.iter().map(move |column| column[i])).collect()
@@ -106,7 +108,7 @@ pub(super) fn scores(data: &RunData, params: &ForestParams, ensembles: &[Vec<Par
             true => with_sampling(estimate, data, params, ensembles, s, &shares),
             false => estimate,
         };
-        let mut ranking = estimate.rank(score.name());
+        let mut ranking = estimate.rank(name);
         ranking.by_target = by_target;
         ranking
     });
@@ -123,12 +125,12 @@ fn with_sampling(
     score: usize,
     shares: &[f64],
 ) -> Estimate {
-    let (n_features, own) = (data.features.len(), n_own(data, params));
+    let (n_features, n_scores, own) = (data.features.len(), variants(params).len(), n_own(data, params));
     let mut groups: BTreeMap<u64, Vec<(f64, Vec<&Vector>)>> = BTreeMap::new();
     for (trees, &share) in ensembles.iter().zip(shares) {
         let trees: Vec<&Part<'_>> = trees.iter().filter(|tree| has_companions(tree.key, params)).collect();
         for group in trees.chunk_by(|a, b| subsample(a.key, params) == subsample(b.key, params)) {
-            let number = |which: usize| own + which * params.scores.len() + score;
+            let number = |which: usize| own + which * n_scores + score;
             let companions = group.iter().flat_map(|tree| (0..COMPANIONS).map(move |which| &tree.sums[number(which)]));
             groups.entry(subsample(group[0].key, params)).or_default().push((share, companions.collect()));
         }
@@ -208,9 +210,9 @@ fn is_by_target(params: &ForestParams) -> bool {
     params.by_target && !params.per_target
 }
 
-/// The number of the first `n` scores that can be reported by target.
-fn n_by_target(params: &ForestParams, n: usize) -> usize {
-    params.scores[..n].iter().filter(|score| score.method().is_by_target()).count()
+/// The number of those that can be reported by target.
+fn n_by_target(variants: &[Variant]) -> usize {
+    variants.iter().filter(|variant| variant.score.method().is_by_target()).count()
 }
 
 #[cfg(test)]

@@ -155,8 +155,9 @@ settings! {
         missing, with_missing: Missing = Missing::Informative;
         /// The scores; all are computed from the same trees.
         scores, with_scores: Vec<Score> = vec![Score::Genie3];
-        /// For [`Score::Symbolic`]: what a split counts for, as a share of a split one level above; in (0, 1].
-        decay, with_decay: f64 = 0.5;
+        /// For [`Score::Symbolic`]: what a split counts for, as a share of a split one level above; in (0, 1]. Each of several
+        /// makes a ranking of its own.
+        decay, with_decay: Vec<f64> = vec![0.5];
         /// One ensemble for each target, importances averaged with the target weights
         /// (Petković et al. 2020a, §2.1, the STR variant).
         per_target, with_per_target: bool = false;
@@ -167,6 +168,8 @@ settings! {
         /// The share w of the targets in the impurity, in [0, 1]; features make up the rest (Petković et al. 2023, Eq. 1).
         /// `None`: the targets alone, and rows without any are not used.
         supervision, with_supervision: Option<f64> = None;
+        /// Weight of each feature in the impurity, in input order; `None`: 1 each. Only where features are a part of it.
+        feature_weights, with_feature_weights: Option<Vec<f64>> = None;
         /// How rows without any target are treated. With a supervision of 1 they have no effect, so that
         /// [`Unlabelled::Use`] means [`Unlabelled::Ignore`].
         unlabelled, with_unlabelled: Unlabelled = Unlabelled::Error;
@@ -199,7 +202,11 @@ impl ForestParams {
         if let MaxSamples::Share(share) = self.max_samples {
             check(is_share(share), format!("max_samples: share {share} is not in (0, 1]"))?;
         }
-        check(is_share(self.decay), format!("decay: {} is not in (0, 1]", self.decay))?;
+        check(!self.decay.is_empty(), "decay: none given; use 0.5, or several in (0, 1]")?;
+        for (i, &decay) in self.decay.iter().enumerate() {
+            check(is_share(decay), format!("decay: {decay} is not in (0, 1]"))?;
+            check(!self.decay[..i].contains(&decay), format!("decay: {decay} is given twice"))?;
+        }
         if let Some(w) = self.supervision {
             check((0.0..=1.0).contains(&w), format!("supervision: {w} is not in 0 … 1"))?;
         }

@@ -157,6 +157,7 @@ impl Prepared {
             names: &names,
             weights: params.target_weights.as_deref(),
             supervision: params.share_of_targets(self.problem.task),
+            feature_weights: params.feature_weights.as_deref(),
         };
         Space::new(&self.store, &plan)
     }

@@ -18,6 +18,7 @@ use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
 use crate::params::ForestParams;
+use crate::scores::variants;
 
 /// Number of consecutive trees that see the same shadows, where features are few.
 const TREES: usize = 20;
@@ -100,7 +101,7 @@ pub(crate) fn relevance(
         true => from_blocks(data, trees, [s, first + s], |tree| block(tree, n_features, params)),
         false => from_one_permutation(data, trees, [s, first + s]),
     };
-    let parts = ensembles.iter().flat_map(|trees| (0..params.scores.len()).map(move |s| of_score(trees, s)));
+    let parts = ensembles.iter().flat_map(|trees| (0..variants(params).len()).map(move |s| of_score(trees, s)));
     Relevance::joined(&parts.collect::<Option<Vec<Relevance>>>()?)
 }
 

@@ -2,7 +2,7 @@
 //! [`params`](crate::params).
 
 use ferrank_data::intake::Unlabelled;
-use ferrank_data::schema::{Problem, Task, check_target_weights};
+use ferrank_data::schema::{Problem, Task, check_feature_weights, check_target_weights};
 use ferrank_data::store::CodeStore;
 use ferrank_ranking::DataShape;
 use ferrank_runtime::error::{Result, check};
@@ -47,6 +47,11 @@ impl ForestParams {
         self.scores.iter().try_for_each(|&score| defined(score, self, task))?;
         self.validate_supervision(task)?;
         shadows::validate(self, task)?;
+        check(
+            self.feature_weights.is_none() || self.clusters(task),
+            "feature_weights: the impurity has no features; set supervision below 1, or leave feature_weights out",
+        )?;
+        check_feature_weights(self.feature_weights.as_deref(), n_features)?;
         check_target_weights(self.target_weights.as_deref(), n_targets)
     }
 

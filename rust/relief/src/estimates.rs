@@ -27,7 +27,8 @@
 use std::ops::Range;
 
 use super::outline::{Outline, Scheme};
-use super::params::{ReliefParams, ReliefScore};
+use super::params::{Iterations, ReliefParams, ReliefScore};
+use super::queries::BlockEnds;
 use super::targets::TargetMetric;
 use ferrank_ranking::relevance::{Relevance, from_draws};
 use ferrank_ranking::{Estimate, Form, Part, RunData, ScoreRanking, effective};
@@ -41,11 +42,17 @@ pub(super) fn n_keys(data: &RunData, params: &ReliefParams) -> u64 {
     n_blocks(data, params) + u64::from(params.scores.contains(&ReliefScore::Myopic))
 }
 
-/// Number of blocks of queries. The contribution of `myopic` has this number as its key.
-pub(super) fn n_blocks(data: &RunData, params: &ReliefParams) -> u64 {
+/// The blocks of queries: each number of iterations is that of the queries of some blocks.
+pub(super) fn blocks(data: &RunData, params: &ReliefParams) -> BlockEnds {
     let queries = params.queries(data.rows);
     let requested = params.scores.contains(&ReliefScore::Relief);
-    if requested { Outline::from_run(data, params).n_blocks(queries) } else { 0 }
+    let n_even = if requested { Outline::from_run(data, params).n_blocks(queries) } else { 0 };
+    BlockEnds::new(queries, n_even, params.n_iterations.iter().map(|iterations| iterations.of(data.rows)))
+}
+
+/// Number of blocks of queries. The contribution of `myopic` has this number as its key.
+pub(super) fn n_blocks(data: &RunData, params: &ReliefParams) -> u64 {
+    blocks(data, params).n_blocks()
 }
 
 /// The vectors of the contribution of `key`.
@@ -78,13 +85,17 @@ pub(super) fn scores(
                 if blocks.is_empty() {
                     return Err(none("block of queries"));
                 }
-                let share = queried(data, params, blocks);
                 // The groups of the jackknife are of rows, which hides what rows of a patient or a site have in common.
                 let is_known = data.groups.is_none() && outline.n_groups() > 0;
-                let estimates = importances(blocks, &outline, 0)
-                    .map(|linear| linear.estimate(blocks, &outline, share))
-                    .map(|estimate| if is_known { estimate } else { estimate.without_sampling() });
-                scores.extend(estimates.zip(outline.names()).map(|(estimate, name)| estimate.rank(&name)));
+                for iterations in &params.n_iterations {
+                    let (blocks, share) = first_blocks(data, params, blocks, *iterations)?;
+                    let estimates = importances(blocks, &outline, 0)
+                        .map(|linear| linear.estimate(blocks, &outline, share))
+                        .map(|estimate| if is_known { estimate } else { estimate.without_sampling() });
+                    let several = if params.n_iterations.len() > 1 { format!("_m{iterations}") } else { String::new() };
+                    let names = outline.names(&several);
+                    scores.extend(estimates.zip(names).map(|(estimate, name)| estimate.rank(&name)));
+                }
             }
             ReliefScore::Myopic => {
                 if myopic.is_empty() {
@@ -122,11 +133,28 @@ pub(super) fn relevance(data: &RunData, params: &ReliefParams, populations: &[Ve
     Relevance::joined(&own.iter().enumerate().map(of_score).collect::<Vec<Relevance>>())
 }
 
-/// Share of the rows that are queries of `blocks`, m/n.
-fn queried(data: &RunData, params: &ReliefParams, blocks: &[Part<'_>]) -> f64 {
-    let present: f64 = blocks.iter().map(|block| block.weight).sum();
-    let complete = (present / n_blocks(data, params) as f64).min(1.0);
-    complete * params.queries(data.rows) as f64 / data.rows as f64
+/// Those of `parts` with queries of a run of so many `iterations`, and the share of the rows that these queries are, m/n.
+fn first_blocks<'b, 'a>(
+    data: &RunData,
+    params: &ReliefParams,
+    parts: &'b [Part<'a>],
+    iterations: Iterations,
+) -> Result<(&'b [Part<'a>], f64)> {
+    let queries = iterations.of(data.rows);
+    let n_blocks = blocks(data, params).n_until(queries);
+    // Without several numbers of iterations, parts that were added up count, whatever their keys.
+    let parts = match params.n_iterations.len() {
+        1 => parts,
+        _ => &parts[..parts.partition_point(|part| part.key < n_blocks)],
+    };
+    if parts.is_empty() {
+        return Err(Error::Data(format!(
+            "the accumulator has no block of the first {queries} queries; merge those that have"
+        )));
+    }
+    let present: f64 = parts.iter().map(|block| block.weight).sum();
+    let complete = (present / n_blocks as f64).min(1.0);
+    Ok((parts, complete * queries as f64 / data.rows as f64))
 }
 
 /// The sums of a block of queries, or what a group of rows makes of them.

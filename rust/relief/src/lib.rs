@@ -190,15 +190,22 @@ fn accumulate_within(
         numbered(scan.rows, source.name(), "Relief")?;
         match selection {
             Some(selection) => selection.check(&scan, &problem, params)?,
-            None => check(
-                params.target_draws == 0 || !scan.is_part(),
-                "target_draws: not for rankings of parts of the rows; rank all rows together, or leave it out",
-            )?,
+            None => {
+                check(
+                    params.target_draws == 0 || !scan.is_part(),
+                    "target_draws: not for rankings of parts of the rows; rank all rows together, or leave it out",
+                )?;
+                check(
+                    params.n_iterations.len() == 1 || !scan.is_part(),
+                    "n_iterations: several are not for rankings of parts of the rows; rank all rows together, or give one",
+                )?;
+            }
         }
         log_capped(params, scan.profile.counts.kept);
         let identity = Identity::new(params.clone(), &problem, &scan.profile);
         let requested = options.keys(identity.n_keys())?;
-        let n_blocks = estimates::n_blocks(&identity.data, params);
+        let blocks = estimates::blocks(&identity.data, params);
+        let n_blocks = blocks.n_blocks();
         let checkpoint = Checkpoint::open(identity, options.resume, options.memory, monitor)?;
         let missing = checkpoint.missing(requested.clone());
         if missing.is_empty() {
@@ -207,8 +214,8 @@ fn accumulate_within(
         let all_rows = scan.profile.counts.kept;
         let own = requested.start..requested.end.min(n_blocks);
         let queries = match selection {
-            Some(Selection { numbers, .. }) => Queries::selected(params, all_rows, own, n_blocks, numbers)?,
-            None => Queries::new(params, &scan, own, n_blocks),
+            Some(Selection { numbers, .. }) => Queries::selected(params, all_rows, own, &blocks, numbers)?,
+            None => Queries::new(params, &scan, own, &blocks),
         };
         let unlabelled = scan.profile.counts.unlabelled;
         let outline = Outline::new(params, problem.task, problem.features.len(), problem.targets.len(), unlabelled);
@@ -242,10 +249,12 @@ fn accumulate_within(
 
 /// Logs if there are fewer rows than queries requested.
 fn log_capped(params: &ReliefParams, n_rows: u64) {
-    if let Iterations::Count(count) = params.n_iterations
-        && count > n_rows
-    {
-        info!("n_iterations: {count} queries were requested, and all {n_rows} rows are queries");
+    for iterations in &params.n_iterations {
+        if let Iterations::Count(count) = iterations
+            && *count > n_rows
+        {
+            info!("n_iterations: {count} queries were requested, and all {n_rows} rows are queries");
+        }
     }
 }
 

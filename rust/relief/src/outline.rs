@@ -134,8 +134,8 @@ impl Outline {
         forms
     }
 
-    /// Names of the scores, in order.
-    pub(crate) fn names(&self) -> Vec<String> {
+    /// Names of the scores, in order; `of_queries` is what they have of the number of queries.
+    pub(crate) fn names(&self, of_queries: &str) -> Vec<String> {
         let schemes: Vec<(usize, Option<f64>)> = (self.schemes.iter())
             .filter_map(|scheme| match *scheme {
                 Scheme::Nearest { k, sigma } => Some((k, sigma)),
@@ -150,7 +150,7 @@ impl Outline {
             if self.metrics.len() > 1 { self.metrics.iter().filter_map(set).collect() } else { Vec::new() };
         let mut names = Vec::new();
         for &(k, sigma) in &schemes {
-            let mut name = "relief".to_string();
+            let mut name = format!("relief{of_queries}");
             if k_differs {
                 name += &format!("_k{k}");
             }

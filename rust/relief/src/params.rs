@@ -215,10 +215,10 @@ impl ClassPriors {
 /// ```
 /// use ferrank_relief::{Iterations, ReliefParams};
 ///
-/// let queries = |iterations| ReliefParams::default().with_n_iterations(iterations).queries(1000);
-/// assert_eq!(queries(Iterations::All), 1000);
-/// assert_eq!(queries(Iterations::Count(50)), 50);
-/// assert_eq!(queries(Iterations::Share(0.2)), 200);
+/// let queries = |iterations: &[Iterations]| ReliefParams::default().with_n_iterations(iterations.into()).queries(1000);
+/// assert_eq!(queries(&[Iterations::All]), 1000);
+/// assert_eq!(queries(&[Iterations::Count(50)]), 50);
+/// assert_eq!(queries(&[Iterations::Share(0.2), Iterations::Count(50)]), 200);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a number of rows, a share in (0, 1] or None")]
@@ -252,6 +252,16 @@ impl Iterations {
     }
 }
 
+impl std::fmt::Display for Iterations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Iterations::All => write!(f, "100%"),
+            Iterations::Count(count) => write!(f, "{count}"),
+            Iterations::Share(share) => write!(f, "{}%", 100.0 * share),
+        }
+    }
+}
+
 /// The least number of draws of the targets that p-values are computed from.
 const LEAST_DRAWS: usize = 20;
 
@@ -275,8 +285,8 @@ settings! {
         sigma, with_sigma: Vec<Option<f64>> = vec![None];
         /// Prior probabilities of the classes, by which misses are weighed in classification.
         class_priors, with_class_priors: ClassPriors = ClassPriors::Empirical;
-        /// Number of queries, drawn without replacement.
-        n_iterations, with_n_iterations: Iterations = Iterations::All;
+        /// Number of queries, drawn without replacement, with a score for each: that of the first so many of the draw.
+        n_iterations, with_n_iterations: Vec<Iterations> = vec![Iterations::All];
         /// Number of rows that take part, drawn without replacement, as queries and as neighbors.
         max_samples, with_max_samples: Iterations = Iterations::All;
         /// How numeric features and targets are scaled.
@@ -304,17 +314,18 @@ settings! {
 }
 
 impl ReliefParams {
-    /// Number of queries among `n_rows` rows; all rows if there are fewer than requested.
+    /// Number of queries among `n_rows` rows, the most of all that are requested; all rows if there are fewer.
     pub fn queries(&self, n_rows: u64) -> u64 {
-        self.n_iterations.of(n_rows)
+        self.n_iterations.iter().map(|iterations| iterations.of(n_rows)).max().unwrap_or(0)
     }
 
     /// The settings with another seed, for a block of `rows` rows; a count of queries is at most `rows`.
     pub fn for_block(&self, seed: u64, rows: u64) -> Self {
-        let n_iterations = match self.n_iterations {
+        let of_block = |iterations: &Iterations| match *iterations {
             Iterations::Count(count) => Iterations::Count(rows.min(count)),
             other => other,
         };
+        let n_iterations = self.n_iterations.iter().map(of_block).collect();
         ReliefParams { seed, n_iterations, ..self.clone() }
     }
 
@@ -347,7 +358,9 @@ impl ReliefParams {
         }
         each_once("sigma", self.sigma.iter().map(|sigma| format!("{sigma:?}")))?;
         self.validate_neighborhood()?;
-        self.n_iterations.validate("n_iterations")?;
+        check(!self.n_iterations.is_empty(), "n_iterations: none given; use None for all rows, a number, or several")?;
+        self.n_iterations.iter().try_for_each(|iterations| iterations.validate("n_iterations"))?;
+        each_once("n_iterations", self.n_iterations.iter().map(|iterations| iterations.to_string()))?;
         self.max_samples.validate("max_samples")?;
         self.validate_draws()?;
         self.validate_priors(task)?;

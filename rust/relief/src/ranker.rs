@@ -51,6 +51,7 @@ impl Ranker for ReliefParams {
              block_rows, or leave it out",
         )?;
         check(self.target_draws == 0, "target_draws: not for rows that come block by block; leave it out")?;
+        check(self.n_iterations.len() == 1, "n_iterations: give one for rows that come block by block")?;
         check(
             shape.task != Task::Classification || self.unlabelled != Unlabelled::Use,
             "unlabelled: ReliefF for classes computes other sums where some rows have no class, so blocks with and \

@@ -127,11 +127,14 @@ pub fn queries(
 ) -> Result<Vec<u32>> {
     let identity = Identity::new(params.clone(), problem, profile);
     let blocks = options.keys(identity.n_keys())?;
-    let n_blocks = estimates::n_blocks(&identity.data, params);
+    let ends = estimates::blocks(&identity.data, params).ends();
     let all = profile.counts.kept;
     let drawn = draw(params.seed, all as usize, params.queries(all) as usize);
     // Keys after those of blocks have no queries.
-    let place = |key: u64| (key.min(n_blocks) * drawn.len() as u64).checked_div(n_blocks).unwrap_or(0) as usize;
+    let place = |key: u64| match key {
+        0 => 0,
+        _ => ends.get(key as usize - 1).or(ends.last()).map_or(0, |&end| end as usize),
+    };
     let mut queries = drawn[place(blocks.start)..place(blocks.end)].to_vec();
     queries.sort_unstable();
     Ok(queries)

@@ -28,6 +28,7 @@ impl<'a> ReliefGrowth<'a> {
         params.validate(&DataShape::new(&problem))?;
         let known = params.scores[0] != ReliefScore::Myopic;
         check(known, "until: myopic has no standard error to judge by; name relief first, or leave until out")?;
+        check(params.n_iterations.len() == 1, "n_iterations: until=\"stable\" chooses how many; give one, the most")?;
         let n_rows = params.max_samples.of(count_rows(case.source, case.monitor)?);
         Ok(ReliefGrowth { case, n_rows, most: params.queries(n_rows) })
     }
@@ -48,8 +49,8 @@ impl Growth for ReliefGrowth<'_> {
     fn rank(&self, queries: u64) -> Result<Ranking> {
         let Case { source, roles, params, options, monitor } = self.case;
         let n_iterations = match queries == self.most {
-            true => params.n_iterations,
-            false => Iterations::Share(queries as f64 / self.n_rows as f64),
+            true => params.n_iterations.clone(),
+            false => vec![Iterations::Share(queries as f64 / self.n_rows as f64)],
         };
         let params = params.clone().with_n_iterations(n_iterations);
         ferrank_relief::accumulate(source, roles, &params, options, monitor)?.ranking()

@@ -6,7 +6,7 @@ use crate::params::ForestParams;
 pub(super) struct Coverage;
 
 impl ScoreMethod for Coverage {
-    fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, size: ScoreSize, _: usize) -> Box<dyn Observer> {
         Box::new(Shares { sums: FeatureSums::new(size.n_features) })
     }
 }

@@ -17,7 +17,7 @@ impl ScoreMethod for Genie3 {
         true
     }
 
-    fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, size: ScoreSize, _: usize) -> Box<dyn Observer> {
         let sums = FeatureSums::new(size.n_features);
         Box::new(Decreases { sums, n_targets: size.n_targets, by_target: TargetSums::default() })
     }

@@ -80,7 +80,7 @@ impl ScoreMethod for MdiOob {
         (size.leaves * sums as f64 + 1.5 * contrasts) as usize + block
     }
 
-    fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, size: ScoreSize, _: usize) -> Box<dyn Observer> {
         let sums = FeatureSums::new(size.n_features);
         Box::new(Decreases { sums, n_targets: size.n_targets, by_target: TargetSums::default() })
     }

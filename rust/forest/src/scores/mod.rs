@@ -56,6 +56,30 @@ pub(crate) fn defined(score: Score, params: &ForestParams, task: Task) -> Result
     method.validate(params, task)
 }
 
+/// Importances that a run computes.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    pub(crate) score: Score,
+    /// Which of the importances of the score.
+    number: usize,
+    pub(crate) name: String,
+}
+
+impl Variant {
+    fn observer(&self, params: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
+        self.score.method().observer(params, size, self.number)
+    }
+}
+
+/// The importances that a run under `params` computes, in the order of the vectors of a tree.
+pub(crate) fn variants(params: &ForestParams) -> Vec<Variant> {
+    let of_score = |&score: &Score| {
+        let suffixes = score.method().suffixes(params).into_iter().enumerate();
+        suffixes.map(move |(number, suffix)| Variant { score, number, name: format!("{}{suffix}", score.name()) })
+    };
+    params.scores.iter().flat_map(of_score).collect()
+}
+
 /// What `scores` read of a complete tree with its out-of-bag rows; `None` if none of them reads such rows.
 pub(crate) fn oob_needs(scores: &[Score]) -> Option<OobNeeds> {
     scores.iter().filter_map(|score| score.method().oob_needs()).reduce(OobNeeds::and)
@@ -72,7 +96,7 @@ pub(crate) struct SplitScores {
 
 impl SplitScores {
     pub(crate) fn new(params: &ForestParams, size: ScoreSize) -> Self {
-        let observers = params.scores.iter().map(|score| score.method().observer(params, size)).collect();
+        let observers = variants(params).iter().map(|variant| variant.observer(params, size)).collect();
         SplitScores { root: None, observers, first_shadow: params.shadows.then_some(size.n_features / 2) }
     }
 

@@ -38,8 +38,13 @@ pub(crate) trait ScoreMethod {
         0
     }
 
-    /// A new observer of a tree that grows under `params`.
-    fn observer(&self, params: &ForestParams, size: ScoreSize) -> Box<dyn Observer>;
+    /// What the names of the importances have beside the name of the score, which are several if `params` ask for several.
+    fn suffixes(&self, _params: &ForestParams) -> Vec<String> {
+        vec![String::new()]
+    }
+
+    /// A new observer of a tree that grows under `params`, for the importances of suffix number `variant`.
+    fn observer(&self, params: &ForestParams, size: ScoreSize, variant: usize) -> Box<dyn Observer>;
 }
 
 /// The score of one tree while it grows.

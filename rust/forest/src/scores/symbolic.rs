@@ -6,8 +6,15 @@ use crate::params::ForestParams;
 pub(super) struct Symbolic;
 
 impl ScoreMethod for Symbolic {
-    fn observer(&self, params: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
-        Box::new(Depths { decay: params.decay, sums: FeatureSums::new(size.n_features) })
+    fn suffixes(&self, params: &ForestParams) -> Vec<String> {
+        match &params.decay[..] {
+            [_] => vec![String::new()],
+            several => several.iter().map(|decay| format!("_decay{decay}")).collect(),
+        }
+    }
+
+    fn observer(&self, params: &ForestParams, size: ScoreSize, variant: usize) -> Box<dyn Observer> {
+        Box::new(Depths { decay: params.decay[variant], sums: FeatureSums::new(size.n_features) })
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) weights: Option<&'a [f64]>,
     /// The share of the targets in the impurity; the features share the rest.
     pub(crate) supervision: f64,
+    /// Weights of all features; `None` if all are 1.
+    pub(crate) feature_weights: Option<&'a [f64]>,
 }
 
 /// A target or a feature.
@@ -69,8 +71,11 @@ impl Plan<'_> {
             let share = self.supervision * (weight(target) / total);
             variables.push(Variable { column, origin: Origin::Target(target), share, is_label });
         }
-        let share = (1.0 - self.supervision) / store.values.len().max(1) as f64;
-        let feature = |(number, column)| Variable { column, origin: Origin::Feature(number), share, is_label: false };
+        let total = self.feature_weights.map_or(store.values.len() as f64, |weights| weights.iter().sum());
+        let feature = |(number, column)| {
+            let share = (1.0 - self.supervision) / total * self.feature_weights.map_or(1.0, |weights| weights[number]);
+            Variable { column, origin: Origin::Feature(number), share, is_label: false }
+        };
         variables.extend(store.values.iter().enumerate().map(feature));
         Ok(variables)
     }

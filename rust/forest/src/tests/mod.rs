@@ -110,7 +110,14 @@ impl Coded {
     pub(crate) fn bare_space(&self, weights: Option<&[f64]>, supervision: f64) -> Space {
         let names: Vec<String> = self.problem.targets.iter().map(|target| target.name.clone()).collect();
         let subset: Vec<usize> = (0..names.len()).collect();
-        let plan = Plan { task: self.problem.task, subset: &subset, names: &names, weights, supervision };
+        let plan = Plan {
+            task: self.problem.task,
+            subset: &subset,
+            names: &names,
+            weights,
+            supervision,
+            feature_weights: None,
+        };
         Space::new(&self.store, &plan).unwrap()
     }
 

@@ -52,7 +52,7 @@ fn check(params: &ForestParams, expected: [(usize, f64); 2]) {
 fn scores_of_a_tree_made_by_hand() {
     check(&params(Score::Genie3), [(1, 0.6 * 2.0), (3, 0.5 + 0.4 * 0.25)]);
     check(&params(Score::Symbolic), [(1, 0.5), (3, 1.5)]);
-    check(&params(Score::Symbolic).with_decay(1.0), [(1, 1.0), (3, 2.0)]);
+    check(&params(Score::Symbolic).with_decay(vec![1.0]), [(1, 1.0), (3, 2.0)]);
     check(&params(Score::Coverage), [(1, 0.6), (3, 1.4)]);
 }
 

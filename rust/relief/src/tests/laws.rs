@@ -86,7 +86,7 @@ fn nothing_but_data_and_settings_changes_a_bit() {
                 let params = ReliefParams {
                     n_neighbors: vec![3, 8],
                     sigma: vec![None, Some(2.0)],
-                    n_iterations,
+                    n_iterations: vec![n_iterations],
                     scaling,
                     missing,
                     per_target,
@@ -122,8 +122,13 @@ fn rules_by_radius_have_the_same_bits_wherever_the_rows_are() {
             [(vec!["class"], 0), (vec!["y"], 0), (vec!["y", "class"], 0), (vec!["class"], 20)]
         {
             for missing in [Missing::Expected, Missing::Informative] {
-                let params =
-                    ReliefParams { neighborhood, n_iterations, missing, target_draws, ..ReliefParams::default() };
+                let params = ReliefParams {
+                    neighborhood,
+                    n_iterations: vec![n_iterations],
+                    missing,
+                    target_draws,
+                    ..ReliefParams::default()
+                };
                 let whole = ranked(&batch, &targets, &params, (LIMITS, 150, 1));
                 assert!(whole.scores[0].importance.iter().any(|importance| *importance != 0.0));
                 for way in [(LIMITS, 7, 4), (narrow, 50, 2)] {

@@ -23,7 +23,7 @@ fn table(rows: u64) -> TableSource {
 fn rows_that_are_not_drawn_take_no_part() {
     let (source, monitor) = (table(500), Monitor::default());
     let roles = Roles::new(Targets::Last(1));
-    let params = ReliefParams::default().with_seed(3).with_n_iterations(Iterations::Share(0.5));
+    let params = ReliefParams::default().with_seed(3).with_n_iterations(vec![Iterations::Share(0.5)]);
     let sample = SampledSource::new(&source, 3, 200, 500);
     let batches = sample.chunks().unwrap().map(Result::unwrap).collect();
     let alone = TableSource::new("table", source.schema(), batches).unwrap();

@@ -101,7 +101,7 @@ fn known() -> RecordBatch {
 
 #[test]
 fn parts_searched_apart_give_the_bits_of_all_rows() {
-    let some = |n| ReliefParams::default().with_n_iterations(Iterations::Count(n));
+    let some = |n| ReliefParams::default().with_n_iterations(vec![Iterations::Count(n)]);
     let informative = some(60).with_missing(Missing::Informative);
     let default = informative.clone().with_scaling(Scaling::Rank).with_target_draws(20);
     for (batch, params) in [

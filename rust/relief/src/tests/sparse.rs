@@ -53,7 +53,7 @@ fn sparse_rows_have_the_bits_of_dense_ones() {
             let mut params = ReliefParams {
                 n_neighbors: vec![1, 9],
                 sigma: vec![None, Some(3.0)],
-                n_iterations,
+                n_iterations: vec![n_iterations],
                 scaling,
                 missing,
                 ..ReliefParams::default()

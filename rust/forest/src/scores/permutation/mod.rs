@@ -65,7 +65,7 @@ impl ScoreMethod for Permutation {
         (size.out_of_bag * (4 + codes) as f64 + size.leaves.min(size.n_features as f64) * BLOCK_BYTES as f64) as usize
     }
 
-    fn observer(&self, _: &ForestParams, _: ScoreSize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, _: ScoreSize, _: usize) -> Box<dyn Observer> {
         Box::new(Increases::default())
     }
 }
