@@ -343,7 +343,8 @@ impl Prepared<'_> {
                     params.scaling,
                     params.target_weights.as_deref(),
                 )?;
-                let draws = Draws::new(params.seed, n_rows, of_rows);
+                // Draw 0 are the targets as they are.
+                let draws = Draws::new(params.seed, 1 + params.target_draws, n_rows, of_rows);
                 let numbers = all.map_or_else(Vec::new, |(_, numbers)| numbers);
                 Kind::Distances(Box::new(Distances { targets, draws, numbers }))
             }
