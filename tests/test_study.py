@@ -239,6 +239,32 @@ def test_a_plan_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "cells").iterdir()}
 
 
+def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    inner = 'inner = "relief"\ninner_settings = { n_neighbors = 4 }\n'
+    names = ["label_power_set", "pairwise_labels", "binary_relevance"]
+    rankers = "".join(f'[rankers.{name}]\nranker = "{name}"\n{inner}' for name in names)
+    data = '[data.emotions]\npath = "emotions.arff"\nlabels = "emotions.xml"\n'
+    plan.write_text(f"{data}[splits]\nn = 1\n[judge]\nn_neighbors = 4\n{rankers}")
+    rows = pa.table(fr.Dataset(DATA / "emotions.arff", labels=DATA / "emotions.xml"))
+    found = read_plan(plan, data=DATA).study.run()
+    values = found.table("pooled_auprc").loc["emotions"]
+    assert list(values.index) == ["unweighted", *names]
+    dataset = fr.Dataset(DATA / "emotions.arff", labels=DATA / "emotions.xml")
+    [(_, train, test)] = Repeated(n=1).of(read_rows(dataset.source(), dataset.roles()), 0)
+    labels = read_rows(dataset.source(), dataset.roles()).targets.column_names
+    for name in names:
+        ranker = fr.evaluate.BASELINES[name](inner=fr.ReliefRanker(n_neighbors=4))
+        parts = rows.take(train), rows.take(test)
+        ranking = fr.rank(parts[0], labels, task="multi-label", ranker=ranker)
+        roles = {"target": labels, "task": "multi-label"}
+        by_hand = evaluate(parts[0], ranking, test=parts[1], n_neighbors=4, **roles)
+        assert values[name] == by_hand.measures["pooled_auprc"][1]
+    plan.write_text(f"{data}{rankers}".replace('"relief"', '"laplace"'))
+    with pytest.raises(fr.SettingError, match="inner: 'laplace' is neither a ranker nor one of forest"):
+        read_plan(plan, data=DATA).study.run()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

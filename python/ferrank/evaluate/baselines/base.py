@@ -57,6 +57,10 @@ class Baseline(Ranker):
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
 
+    def _scores(self, rows: Rows) -> dict[str, Array]:
+        """Return the importances by the name of the score."""
+        return {self.name: self.importances(rows)}
+
     def _settings(self) -> dict[str, Any]:
         """Return the ranker's name and parameters."""
         kept = {
@@ -100,7 +104,7 @@ class Baseline(Ranker):
             raise DataError(f"{rows.source}: no row has its target; {self.name} needs some")
         return Ranking.from_importances(
             rows.features.column_names,
-            {self.name: self.importances(rows)},
+            self._scores(rows),
             task=rows.task,
             targets=rows.targets.column_names,
             n_rows=rows.n_rows,
