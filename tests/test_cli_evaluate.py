@@ -89,6 +89,20 @@ def test_curves_as_text(run: Run) -> None:
     assert [line.split()[0] for line in out.splitlines()[3:5]] == ["forest", "random"]
 
 
+def test_evaluate_with_a_threshold_of_labels(run: Run, tmp_path: Path) -> None:
+    labels = ["--labels", DATA / "emotions.xml", "--neighbors", 4, "--json"]
+    rows = DATA / "emotions.arff"
+    found = {}
+    for threshold in (0.25, 0.5):
+        code, out, err = run("evaluate", rows, "--test", rows, *labels, "--threshold", threshold)
+        assert (code, err) == (0, "")
+        found[threshold] = json.loads(out)["measures"]
+    assert found[0.25]["micro_recall"][0] > found[0.5]["micro_recall"][0]
+    assert found[0.25]["ranking_loss"] == found[0.5]["ranking_loss"]
+    code, _, err = run("evaluate", rows, "--test", rows, *labels, "--threshold", 2)
+    assert (code, "threshold: 2.0 is not in 0 … 1" in err) == (2, True)
+
+
 def test_curves_of_label_sets_as_classes(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     rng = np.random.default_rng(0)
