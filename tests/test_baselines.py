@@ -77,6 +77,102 @@ def test_laplace_scores_follow_the_targets_and_the_unlabelled_rows():
     assert ranking.importances()[3] == ranking.importances().min()
 
 
+def nearest(apart, n_neighbors):
+    """Return which pairs are joined: one of the two is among the nearest of the other."""
+    joined = np.zeros(apart.shape, dtype=bool)
+    for row in range(len(apart)):
+        others = sorted((apart[row, other], other) for other in range(len(apart)) if other != row)
+        for _, other in others[:n_neighbors]:
+            joined[row, other] = joined[other, row] = True
+    return joined
+
+
+def laplacian(weights):
+    return np.diag(weights.sum(axis=1)) - weights
+
+
+@pytest.mark.parametrize("n_targets", [1, 2, 3])
+def test_laplace_scores_of_several_targets_are_those_of_a_plain_loop(n_targets):
+    rng = np.random.default_rng(8)
+    n, k, C = 40, 4, 3.0
+    X = rng.random((n, 3))
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    targets = [X[:, 0] * 5 + rng.random(n), X[:, 1] * 0.1, rng.choice(["u", "v", "w"], n)][:n_targets]
+    known = rng.random(n) < 0.6
+    numbers = [(t - t[known].min()) / np.ptp(t[known]) if t.dtype.kind == "f" else None for t in targets]
+    weights = np.zeros((n, n))
+    by_features = ((X[:, None] - X[None]) ** 2).mean(axis=2)
+    by_target = np.full((n, n), np.inf)
+    for i in np.flatnonzero(known):
+        for j in np.flatnonzero(known):
+            apart = [
+                float(t[i] != t[j]) if scaled is None else (scaled[i] - scaled[j]) ** 2
+                for t, scaled in zip(targets, numbers, strict=True)
+            ]
+            by_target[i, j] = np.mean(apart)
+    near = nearest(by_features, k)
+    near_known = np.zeros((n, n), dtype=bool)
+    near_known[np.ix_(known, known)] = nearest(by_target[np.ix_(known, known)], k)
+    for i in range(n):
+        for j in range(n):
+            if known[i] and known[j]:
+                weights[i, j] = C * np.exp(-by_target[i, j]) if near_known[i, j] else 0.0
+            elif near[i, j]:
+                weights[i, j] = np.exp(-by_features[i, j])
+    degree = weights.sum(axis=1)
+    scores = []
+    for column in X.T:
+        centred = column - (degree @ column) / degree.sum()
+        scores.append((centred @ laplacian(weights) @ centred) / (centred @ (degree * centred)))
+    names = [f"t{number}" for number in range(n_targets)]
+    data = dict(zip("abc", X.T, strict=True))
+    data |= {name: pa.array(t.tolist(), mask=~known) for name, t in zip(names, targets, strict=True)}
+    task = "regression" if n_targets == 1 else "multi-target"
+    found = ferrank.rank(data, names, task=task, ranker=LaplaceScore(n_neighbors=k, C=C)).importances()
+    np.testing.assert_allclose(found, max(scores) + min(scores) - np.array(scores), atol=1e-12)
+
+
+def test_laplace_scores_of_hierarchies_count_labels_above_and_weights():
+    rng = np.random.default_rng(9)
+    n, k, decay = 40, 4, 0.5
+    X = rng.random((n, 3))
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    paths = ["p/q/r" if a > 0.7 else "p/q" if a > 0.4 else "s" for a in X[:, 0]]
+    known = rng.random(n) < 0.7
+    above = {"p/q/r": {"p/q/r", "p/q", "p"}, "p/q": {"p/q", "p"}, "s": {"s"}}
+    closed = [above[path] for path in paths]
+    weight = {name: decay ** name.count("/") for labels in closed for name in labels}
+    alike, apart = np.zeros((n, n)), np.zeros((n, n))
+    by_features = ((X[:, None] - X[None]) ** 2).mean(axis=2)
+    near = nearest(by_features, k)
+    for i in range(n):
+        for j in range(n):
+            if known[i] and known[j]:
+                both, either = closed[i] & closed[j], closed[i] | closed[j]
+                alike[i, j] = sum(weight[one] for one in both) / sum(weight[one] for one in either)
+                apart[i, j] = 1 - alike[i, j]
+            elif near[i, j]:
+                alike[i, j] = np.exp(-by_features[i, j])
+    spread = np.where(known, 0.0, alike.sum(axis=1))
+    scores = np.array(
+        [
+            (x @ laplacian(alike) @ x) / (x @ laplacian(apart) @ x + (spread * (x - x.mean()) ** 2).sum())
+            for x in X.T
+        ]
+    )
+    labels = pa.array([[path] for path in paths], mask=~known)
+    data = dict(zip("abc", X.T, strict=True)) | {"y": labels}
+    ranker = MultiLabelLaplace(n_neighbors=k, hierarchy_decay=decay)
+    found = ferrank.rank(data, "y", ranker=ranker)
+    np.testing.assert_allclose(found.importances(), scores.max() + scores.min() - scores, atol=1e-12)
+    assert found.task == "hierarchical"
+    # The same by the estimator, with the edges given.
+    edges = {"p": None, "p/q": ["p"], "p/q/r": ["p/q"], "s": None}
+    fitted = MultiLabelLaplace(hierarchy=edges, n_neighbors=k, hierarchy_decay=decay)
+    fitted.fit(X, [path if one else None for path, one in zip(labels.to_pylist(), known, strict=True)])
+    np.testing.assert_allclose(fitted.feature_importances_, found.importances(), atol=1e-12)
+
+
 @pytest.mark.parametrize("ranker", [MultiLabelLaplace(), Sfss()])
 def test_label_sets_with_unlabelled_rows(ranker):
     rng = np.random.default_rng(1)
@@ -159,7 +255,7 @@ def test_sizes_that_would_not_finish_are_refused(ranker, limit, module, match, n
             "number",
             "information_gain ranks for classification and multi-label, not for regression",
         ),
-        (LaplaceScore(), "word", "laplace ranks for regression, not for classification"),
+        (LaplaceScore(), "word", "laplace ranks for regression and multi-target, not for classification"),
         (InformationGain(), "gaps", "1 of 4 rows lack a target, which information_gain cannot use"),
         (Sefr(), "nothing", "no row has its target; sefr needs some"),
         (InformationGain(n_bins=1), "word", "n_bins: 1 cannot tell values apart"),
@@ -186,7 +282,7 @@ def test_sizes_that_would_not_finish_are_refused(ranker, limit, module, match, n
         (
             BinaryRelevance(inner=LaplaceScore()),
             "labels",
-            "laplace ranks for regression, not for classification",
+            "laplace ranks for regression and multi-target, not for classification",
         ),
     ],
 )

@@ -696,8 +696,8 @@ def test_studies_say_what_their_data_sets_are() -> None:
         "tree": fr.Dataset({"a": X[:, 0], **nominal, "y": paths}, "y"),
         "given": (fr.Dataset(table[:60], "y"), fr.Dataset(table[60:], "y")),
     }
-    rankers = {"chance": fr.evaluate.RandomRanker(), "forest": forest()}
-    only = {"chance": ["line", "labels", "given"], "forest": ["tree"]}
+    rankers = {"chance": fr.evaluate.RandomRanker(), "laplace": fr.evaluate.MultiLabelLaplace()}
+    only = {"chance": ["line", "labels", "given"], "laplace": ["tree"]}
     found = Study(data, rankers, splits=Repeated(n=1), judge=WeightedNeighbors(3), only=only).run()
     assert found.data_sets is not None
     assert found.data_sets.to_pylist() == [

@@ -101,10 +101,10 @@ class Rows:
         return np.column_stack([_numbers(column) for column in self.targets.columns])
 
     def label_indicators(self) -> Array:
-        """Return which labels rows have, of shape (n_rows, n_labels); the targets are labels, all known.
+        """Return which labels rows have, of shape (n_rows, n_labels); False where that is not known.
 
-        As in the engine the second of a column's values means that a row has the label. Of a single value
-        "1", "true" and "yes" do.
+        The targets are labels. As in the engine the second of a column's values means that a row has the
+        label. Of a single value "1", "true" and "yes" do.
 
         Raises
         ------

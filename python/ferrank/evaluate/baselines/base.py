@@ -50,8 +50,10 @@ class Baseline(Ranker):
     """Those that it can rank for."""
     semi_supervised: ClassVar[bool] = False
     """Whether rows without a target take part, as unlabelled ones."""
-    hierarchy = None
-    """None of them ranks for label hierarchies."""
+    hierarchy: Any = None
+    """The hierarchy of labels, of those that rank for some."""
+    hierarchy_decay: float | None = None
+    """The decay of their weights."""
 
     @abstractmethod
     def importances(self, rows: Rows) -> Array:
@@ -66,7 +68,7 @@ class Baseline(Ranker):
         kept = {
             name: value
             for name, value in self.get_params().items()
-            if name not in {"n_features_to_select", "random_state", "task"}
+            if name not in {"hierarchy", "n_features_to_select", "random_state", "task"}
         }
         if hasattr(self, "random_state"):
             kept["seed"] = seed_of(self.random_state)
@@ -92,7 +94,7 @@ class Baseline(Ranker):
                 f"groups: {self.name} does not keep groups together; leave groups out, and drop the column"
             )
         started = time.perf_counter()
-        rows = read_rows(source, roles)
+        rows = read_rows(source, roles, self.hierarchy_decay)
         if rows.task not in self.tasks:
             raise SettingError(
                 f"task: {self.name} ranks for {' and '.join(self.tasks)}, not for {rows.task}; "
