@@ -6,8 +6,8 @@ Rows belong together by their targets where they are known, and by their feature
 rows take part. The score of a feature f is fᵀLf / fᵀDf, f centred by D: what it varies along the edges of a
 graph, over what it varies at all; less is better, and the importance is S + s − score.
 
-The methods were published for one number and for label sets. What Petković et al. 2023 (§8) leave to the
-future, several targets and hierarchies, is done as forests and Relief do it. With several targets d² is the
+The methods were published for one number and for label sets. Several targets and hierarchies, which the
+authors of Petković et al. 2023 leave to the future, are treated as forests and Relief do it. With several targets d² is the
 mean over them: of squared differences over ranges, and of 0 or 1 for classes. Sets of a hierarchy hold the
 labels above theirs, and their Jaccard index has the weights of a forest.
 
@@ -198,7 +198,7 @@ def _scaled_targets(targets: Array, nominal: list[bool]) -> Array:
             columns.extend((target == code) * np.sqrt(0.5) for code in np.unique(target))
         else:
             columns.append(target / (np.ptp(target) or 1.0))
-    return np.column_stack(columns) * np.sqrt(len(columns) / len(nominal))
+    return np.asarray(np.column_stack(columns) * np.sqrt(len(columns) / len(nominal)))
 
 
 def _jaccard(labels: Array, weights: Array) -> Array:
