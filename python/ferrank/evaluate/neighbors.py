@@ -148,7 +148,11 @@ def evaluate(
     features = [name for name, _ in problem["features"]]
     judged = collect(rankings)
     importances = [np.ones(len(features)), *(one.matched(features, source.name) for one in judged)]
-    settings: dict[str, Any] = {"n_neighbors": n_neighbors, "conventions": conventions, "unlabelled": unlabelled}
+    settings: dict[str, Any] = {
+        "n_neighbors": n_neighbors,
+        "conventions": conventions,
+        "unlabelled": unlabelled,
+    }
     asked = settings | {
         "rankings": [one.tolist() for one in importances],
         "hierarchy_decay": hierarchy_decay,
