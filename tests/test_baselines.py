@@ -359,6 +359,13 @@ def test_label_sets_as_classes_are_ranked_as_by_a_plain_loop(kind, classificatio
     assert ranking.settings == {"ranker": kind.name, "inner": inner._settings()}
 
 
+def test_threads_of_the_inner_ranker():
+    given = ferrank.ReliefRanker(n_jobs=3)
+    assert [LabelPowerSet(inner=given, n_jobs=n).inner_ranker().n_jobs for n in (None, 1)] == [3, 1]
+    assert given.n_jobs == 3
+    assert LabelPowerSet(inner="chi_squared", n_jobs=1).inner_ranker().get_params()["n_bins"] == 10
+
+
 def test_label_sets_as_classes_agree_where_they_must():
     kinds = LabelPowerSet, PairwiseLabels, BinaryRelevance
 

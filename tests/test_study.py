@@ -263,8 +263,9 @@ def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
         by_hand = evaluate(parts[0], ranking, test=parts[1], n_neighbors=4, **roles)
         assert values[name] == by_hand.measures["pooled_auprc"][1]
     plan.write_text(f"{data}{rankers}".replace('"relief"', '"laplace"'))
-    with pytest.raises(fr.SettingError, match="inner: 'laplace' is neither a ranker nor one of forest"):
-        read_plan(plan, data=DATA).study.run()
+    message = "plan.toml: rankers.label_power_set.inner: 'laplace' is neither a ranker nor one of forest"
+    with pytest.raises(fr.SettingError, match=message):
+        read_plan(plan, data=DATA)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ rows take part. The score of a feature f is fᵀLf / fᵀDf, f centred by D: wha
 graph, over what it varies at all; less is better, and the importance is S + s − score.
 
 The methods were published for one number and for label sets. Several targets and hierarchies, which the
-authors of Petković et al. 2023 leave to the future, are treated as by forests and Relief. With several targets
-d² is the mean over them: of squared differences over ranges, and of 0 or 1 for classes. Sets of a hierarchy
-hold the labels above theirs, and their Jaccard index has the weights of a forest.
+authors of Petković et al. 2023 leave to the future, are treated as by forests and Relief. With several
+targets d² is the mean over them: of squared differences over ranges, and of 0 or 1 for classes. Sets of a
+hierarchy hold the labels above theirs, and their Jaccard index has the weights of a forest.
 
 Nominal features become indicators, whose scores are added up, as in Petković et al. 2023 §6.6. Constant
 features, for which the score is 0/0 and which the authors removed by hand, are the worst.

@@ -76,11 +76,11 @@ class _Transformed(Baseline):
         return next(iter(self._scores(rows).values()))
 
     def _settings(self) -> dict[str, Any]:
-        return {"ranker": self.name, "inner": self._inner_ranker()._settings()}
+        return {"ranker": self.name, "inner": self.inner_ranker()._settings()}
 
     def _scores(self, rows: Rows) -> dict[str, Array]:
         """Return the importances under each score of the inner ranker."""
-        inner = self._inner_ranker()
+        inner = self.inner_ranker()
         sums: dict[str, Array] = {}
         count = 0
         for chosen, classes in self._classifications(rows.label_indicators(), rows.source):
@@ -94,7 +94,14 @@ class _Transformed(Baseline):
             return {name: np.zeros(len(one_class)) for name in one_class.scores}
         return {name: total / count for name, total in sums.items()}
 
-    def _inner_ranker(self) -> Ranker:
+    def inner_ranker(self) -> Ranker:
+        """Return a new ranker of classes, with its settings.
+
+        Raises
+        ------
+        SettingError
+            There is no such ranker, or a setting that it does not have.
+        """
         settings = dict(self.inner_settings or {})
         if isinstance(self.inner, Ranker):
             if settings:
