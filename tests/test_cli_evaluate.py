@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import ferrank
 from ferrank.cli import main
-from ferrank.evaluate import synthesize
+from ferrank.evaluate import LabelPowerSet, PairwiseLabels, curves, synthesize
 
 DATA = Path(__file__).parent / "data"
 Run = Callable[..., tuple[int, str, str]]
@@ -85,6 +87,44 @@ def test_curves_as_text(run: Run) -> None:
     assert (code, err) == (0, "")
     assert out.startswith("RRMSE by KNeighborsRegressor")
     assert [line.split()[0] for line in out.splitlines()[3:5]] == ["forest", "random"]
+
+
+def test_evaluate_with_a_threshold_of_labels(run: Run, tmp_path: Path) -> None:
+    labels = ["--labels", DATA / "emotions.xml", "--neighbors", 4, "--json"]
+    rows = DATA / "emotions.arff"
+    found = {}
+    for threshold in (0.25, 0.5):
+        code, out, err = run("evaluate", rows, "--test", rows, *labels, "--threshold", threshold)
+        assert (code, err) == (0, "")
+        found[threshold] = json.loads(out)["measures"]
+    assert found[0.25]["micro_recall"][0] > found[0.5]["micro_recall"][0]
+    assert found[0.25]["ranking_loss"] == found[0.5]["ranking_loss"]
+    code, _, err = run("evaluate", rows, "--test", rows, *labels, "--threshold", 2)
+    assert (code, "threshold: 2.0 is not in 0 … 1" in err) == (2, True)
+
+
+def test_curves_of_label_sets_as_classes(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(3, 40))
+    pd.DataFrame({"a": a, "b": b, "c": c, "p": a > 0, "q": b > 0, "r": a + b > 0}).to_csv(path, index=False)
+    asked = [
+        "curves", path, "--target-last", 3, "--folds", 2, "--random-rankings", 0, "--json",
+        "--ranker", "label_power_set", "--ranker", "pairwise_labels", "--ranker", "forest",
+    ]  # fmt: skip
+    code, out, err = run(*asked, "--inner", "relief", "--neighbors", 3, "--trees", 4)
+    assert (code, err) == (0, "")
+    inner = {"inner": "relief", "inner_settings": {"n_neighbors": [3]}}
+    rankers = {
+        "label_power_set": LabelPowerSet(**inner),
+        "pairwise_labels": PairwiseLabels(**inner),
+        "forest": ferrank.ForestRanker(n_estimators=4),
+    }
+    assert json.loads(out) == curves(path, target_last=3, rankers=rankers, folds=2, n_random=0).to_dict()
+    code, _, err = run(*asked[:-2], "--ranker", "forest", "--inner", "relief")
+    assert code == 0
+    code, _, err = run("curves", path, "--target-last", 3, "--inner", "relief")
+    assert (code, "inner: for label_power_set" in err) == (2, True)
 
 
 def test_compare(run: Run, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import MinMaxScaler
 
 import ferrank as fr
-from ferrank.evaluate import Evaluation, evaluate
+from ferrank.evaluate import Evaluation, WeightedNeighbors, evaluate
 from reference import neighbors as reference
 from tables import NOMINAL, values
 
@@ -267,6 +267,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
             fr.SettingError,
             "conventions: 'weka' is not 'textbook' or 'clus'",
         ),
+        ([], SMALL, {"threshold": 1.5}, fr.SettingError, "threshold: 1.5 is not in 0 … 1"),
         ([], SMALL, {"unlabelled": "keep"}, fr.SettingError, "unlabelled: 'keep'"),
         ([], SMALL, {"label_weights": [1.0]}, fr.SettingError, "for multi-label targets, not for regression"),
         ([], {"a": [1.0], "y": [1.0]}, {}, fr.DataError, "no column 'b', which the training data have"),
@@ -404,3 +405,33 @@ def test_label_sets_without_any_label_cannot_be_judged_by() -> None:
     table = pa.table({"x": [1.0, 2.0, 3.0], "y": pa.array([[], [], []], pa.list_(pa.string()))})
     with pytest.raises(fr.DataError, match="no row of either source has a label"):
         evaluate(table, {"one": [1.0]}, test=table, target="y", hierarchy={"a": None}, n_neighbors=1)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "predicted"),
+    [(0.2, "pqr"), (0.25, "pqr"), (0.3, "pq"), (0.5, "pq"), (0.75, "p"), (0.8, "")],
+)
+def test_labels_are_predicted_from_a_share_of_the_neighbours_on(threshold: float, predicted: str) -> None:
+    """Of the four neighbours three have p, two have q, one has r (Petković et al. 2023, §3.1)."""
+    train = {"x": [0.0, 0.1, 0.2, 0.3], "p": [1, 1, 1, 0], "q": [1, 1, 0, 0], "r": [1, 0, 0, 0]}
+    test = {"x": [0.1, 0.2], "p": [1, 0], "q": [1, 0], "r": [0, 1]}
+    has = [{"p", "q"}, {"r"}]
+    kinds = {"task": "multi-label", "target": ["p", "q", "r"]}
+    found = evaluate(train, [], test=test, threshold=threshold, n_neighbors=4, **kinds)
+    assert found.settings["threshold"] == threshold
+    judge = WeightedNeighbors(4, threshold=threshold)
+    judged = judge(pa.table(train), [], pa.table(test), kinds | {"hierarchy": None})
+    usual = evaluate(train, [], test=test, n_neighbors=4, **kinds).measures
+    wanted = {
+        "hamming_loss": np.mean([len(one ^ set(predicted)) / 3 for one in has]),
+        "subset_accuracy": np.mean([one == set(predicted) for one in has]),
+        "micro_recall": sum(len(one & set(predicted)) for one in has) / 3,
+        "multilabel_accuracy": np.mean(
+            [len(one & set(predicted)) / len(one | set(predicted)) for one in has]
+        ),
+    }
+    for measures in (found.measures, judged.measures):
+        for name, value in wanted.items():
+            assert measures[name][0] == pytest.approx(value), name
+        for name in ("pooled_auprc", "average_auroc", "one_error", "coverage", "ranking_loss"):
+            assert measures[name][0] == usual[name][0], name

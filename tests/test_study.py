@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy import stats
+from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeClassifier
 
 import ferrank as fr
 from ferrank.cli import main
@@ -237,6 +239,33 @@ def test_a_plan_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "cells").iterdir()}
     assert main(asked) == 0
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "cells").iterdir()}
+
+
+def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    inner = 'inner = "relief"\ninner_settings = { n_neighbors = 4 }\n'
+    names = ["label_power_set", "pairwise_labels", "binary_relevance"]
+    rankers = "".join(f'[rankers.{name}]\nranker = "{name}"\n{inner}' for name in names)
+    data = '[data.emotions]\npath = "emotions.arff"\nlabels = "emotions.xml"\n'
+    plan.write_text(f"{data}[splits]\nn = 1\n[judge]\nn_neighbors = 4\n{rankers}")
+    rows = pa.table(fr.Dataset(DATA / "emotions.arff", labels=DATA / "emotions.xml"))
+    found = read_plan(plan, data=DATA).study.run()
+    values = found.table("pooled_auprc").loc["emotions"]
+    assert list(values.index) == ["unweighted", *names]
+    dataset = fr.Dataset(DATA / "emotions.arff", labels=DATA / "emotions.xml")
+    [(_, train, test)] = Repeated(n=1).of(read_rows(dataset.source(), dataset.roles()), 0)
+    labels = read_rows(dataset.source(), dataset.roles()).targets.column_names
+    for name in names:
+        ranker = fr.evaluate.BASELINES[name](inner=fr.ReliefRanker(n_neighbors=4))
+        parts = rows.take(train), rows.take(test)
+        ranking = fr.rank(parts[0], labels, task="multi-label", ranker=ranker)
+        roles = {"target": labels, "task": "multi-label"}
+        by_hand = evaluate(parts[0], ranking, test=parts[1], n_neighbors=4, **roles)
+        assert values[name] == by_hand.measures["pooled_auprc"][1]
+    plan.write_text(f"{data}{rankers}".replace('"relief"', '"laplace"'))
+    message = "plan.toml: rankers.label_power_set.inner: 'laplace' is neither a ranker nor one of forest"
+    with pytest.raises(fr.SettingError, match=message):
+        read_plan(plan, data=DATA)
 
 
 @pytest.mark.parametrize(
@@ -554,8 +583,127 @@ def test_plans_that_come_with_ferrank_name_methods_that_they_have(name: str, tmp
         known |= {f"{ranker}:{score}" for score in scores} if len(scores) > 1 else {ranker}
     for figure in plan.figures.values():
         methods = getattr(figure, "methods", ())
-        pairs = getattr(figure, "pairs", {})
-        assert {*methods, *pairs, *pairs.values()} <= known
+        pairs, groups = getattr(figure, "pairs", {}), getattr(figure, "groups", {})
+        named = {*methods, *pairs, *pairs.values(), *(one for group in groups.values() for one in group)}
+        # The scores of a ranker have one time.
+        is_time = getattr(figure, "measure", None) == "seconds"
+        assert named <= (set(plan.study.rankers) if is_time else known)
         assert set(getattr(figure, "data", ())) <= set(plan.study.data)
         judge = getattr(figure, "judge", None)
         assert judge is None or judge in plan.study.judge
+
+
+def test_times_are_compared_as_a_measure(tmp_path: Path) -> None:
+    """The scores of a forest have one time; times below a millisecond are not rounded away."""
+    times = {"forest:genie3": [0.0004, 3.0, 5.0], "forest:symbolic": [0.0004, 3.0, 5.0]}
+    times |= {"relief": [0.0003, 1.0, 9.0], "slow:one": [2.0, 8.0, 10.0], "slow:two": [2.0, 8.0, 10.5]}
+    rows = [
+        {"data": f"d{data}", "method": method, "split": str(split), "measure": measure, "value": 0.5}
+        | {"ranking_seconds": seconds + split / 1e5, "n_train": 60, "n_test": 30}
+        for method, column in times.items()
+        for data, seconds in enumerate(column)
+        for split in range(2)
+        for measure in ("accuracy", "macro_f1")
+    ]
+    rows += [one | {"method": "unweighted", "ranking_seconds": None} for one in rows[:12]]
+    found = Results(pa.Table.from_pylist(rows))
+    table = found.table("seconds")
+    assert list(table.columns) == ["forest", "relief", "slow:one", "slow:two"]
+    assert table.loc["d0", "relief"] == pytest.approx(0.000305)
+    figure: Any = read_figure({"kind": "ranks", "measure": "seconds"}, tmp_path, "plan")
+    for ranks in (found.compare(measure="seconds"), figure.compared(found)):
+        assert ranks.methods == ["relief", "forest", "slow:one", "slow:two"]
+        assert ranks.mean_rank == pytest.approx([4 / 3, 5 / 3, 10 / 3, 11 / 3])
+    picture, text = figure.make(found, tmp_path, "times")
+    assert picture.stat().st_size > 0
+    assert "4 methods on 3 data sets, lower is better" in text.read_text()
+
+
+def meta_results(best: dict[str, str], about: list[dict[str, Any]] | None) -> Results:
+    """Results in which of three methods the named one has the least error."""
+    rows = [
+        {"data": data, "method": method, "split": "0", "measure": "rrmse", "value": 0.4 + (method != one)}
+        | {"ranking_seconds": 1.0, "n_train": 9, "n_test": 3}
+        for data, one in best.items()
+        for method in ("bagging", "forest", "relief")
+    ]
+    return Results(pa.Table.from_pylist(rows), None if about is None else pa.Table.from_pylist(about))
+
+
+def test_a_tree_tells_which_group_of_methods_is_best(tmp_path: Path) -> None:
+    """As Petković et al. 2020a found it: ensembles with more than 30 features and up to 8 targets."""
+    about, best = [], {}
+    for number in range(24):
+        features, targets = (12, 25, 36, 90)[number % 4], (2, 8, 10)[number % 3]
+        is_ensemble = features > 30 and targets <= 8
+        best[f"d{number}"] = ("bagging" if number % 2 else "forest") if is_ensemble else "relief"
+        about.append({"data": f"d{number}", "rows": 100 + number, "features": features})
+        about[-1] |= {"nominal": 0.5, "targets": targets}
+    best["d1"] = "forest"  # against the rule: 25 features, 8 targets
+    groups = {"Ensemble": ["bagging", "forest"], "Relief": ["relief"]}
+    figure = read_figure({"kind": "meta", "groups": groups, "min_samples_leaf": 3}, tmp_path, "plan")
+    picture, text, numbers = figure.make(meta_results(best, about), tmp_path, "meta")
+    shown = text.read_text()
+    tree = ["features > 30?", "  yes: targets > 9?", "    yes: Relief (4/4)", "    no: Ensemble (8/8)"]
+    assert shown.splitlines()[1:6] == [*tree, "  no: Relief (11/12)"]
+    rows = np.array([[one[name] for name in ("rows", "features", "targets")] for one in about])
+    is_best = np.array(["Relief" if one == "relief" else "Ensemble" for one in best.values()])
+    counts = {(a, b): 0 for a in groups for b in groups}
+    for train, test in KFold(10, shuffle=True, random_state=0).split(rows):
+        model = DecisionTreeClassifier(max_depth=2, min_samples_leaf=3, random_state=0)
+        for a, b in zip(
+            is_best[test], model.fit(rows[train], is_best[train]).predict(rows[test]), strict=False
+        ):
+            counts[a, b] += 1
+    (a, b), (c, d) = ([counts[one, other] for other in groups] for one in groups)
+    assert f"Accuracy {(a + d) / 24:.1%} on 24 data sets, by 10-fold cross-validation." in shown
+    assert f"| Ensemble | {a} | {b} |\n| Relief | {c} | {d} |" in shown
+    assert b + c > 0
+    drawn = picture.read_text()
+    assert all(f"<!-- {one} -->" in drawn for one in ("features &gt; 30", "Relief (4/4)", "Y", "N"))
+    lines = numbers.read_text().splitlines()
+    assert lines[0] == "data,rows,features,nominal,targets,best,predicted"
+    assert lines[2] == "d1,101,25,0.5,8,Ensemble,Relief"
+
+
+def test_meta_trees_without_what_they_need(tmp_path: Path) -> None:
+    about = [{"data": name, "rows": 9, "features": 3, "nominal": 0.1, "targets": 1} for name in "ab"]
+
+    def made(about: Any, best: Any, **settings: Any) -> str:
+        figure = read_figure({"kind": "meta", **settings}, tmp_path, "plan")
+        return figure.make(meta_results(best, about), tmp_path, "meta")[1].read_text()
+
+    both = {"a": "relief", "b": "bagging"}
+    assert "bagging (1/2)\n```\n\nAccuracy 0.0% on 2 data sets, by 2-fold" in made(about, both)
+    for settings, data, best, message in (
+        ({}, None, both, "describe: these results do not say what the data sets are"),
+        ({"describe": ["depth"]}, about, both, "describe: no 'depth' here; there are rows, features"),
+        ({"folds": 1}, about, both, "folds: 1 is too small; use 2 or more"),
+        ({"groups": {"all": ["none"]}}, about, both, "methods: no 'none' here"),
+        ({}, about, {"a": "relief"}, "data: a tree needs 2 data sets at least, here are results of 1"),
+    ):
+        with pytest.raises(fr.SettingError, match=message):
+            made(data, best, **settings)
+
+
+def test_studies_say_what_their_data_sets_are() -> None:
+    labels = {"p": X[:, 0] > 0, "q": X[:, 1] > 0}
+    paths = [["x/y"] if one > 0 else ["x", "z"] for one in X[:, 0]]
+    nominal = {"n": np.where(X[:, 3] > 0, "u", "v")}
+    table = pa.table(SIDES)
+    data = {
+        "line": fr.Dataset(LINE, "y"),
+        "labels": fr.Dataset({"a": X[:, 0], "b": X[:, 1], **nominal, **labels}, ["p", "q"]),
+        "tree": fr.Dataset({"a": X[:, 0], **nominal, "y": paths}, "y"),
+        "given": (fr.Dataset(table[:60], "y"), fr.Dataset(table[60:], "y")),
+    }
+    rankers = {"chance": fr.evaluate.RandomRanker(), "laplace": fr.evaluate.MultiLabelLaplace()}
+    only = {"chance": ["line", "labels", "given"], "laplace": ["tree"]}
+    found = Study(data, rankers, splits=Repeated(n=1), judge=WeightedNeighbors(3), only=only).run()
+    assert found.data_sets is not None
+    assert found.data_sets.to_pylist() == [
+        {"data": "line", "rows": 90, "features": 3, "nominal": 0.0, "targets": 1},
+        {"data": "labels", "rows": 90, "features": 3, "nominal": pytest.approx(1 / 3), "targets": 2},
+        {"data": "tree", "rows": 90, "features": 2, "nominal": 0.5, "targets": 3},
+        {"data": "given", "rows": 90, "features": 2, "nominal": 0.0, "targets": 1},
+    ]

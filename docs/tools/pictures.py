@@ -180,6 +180,50 @@ def bounds() -> Figure:
     return figure
 
 
+def ensembles() -> Figure:
+    """Draw importances by bagging and by a random forest where pairs of features tell the target."""
+    rng = np.random.default_rng(0)
+    y, x2, x3 = rng.random(500) < 0.5, rng.random(500) < 0.2, rng.random(500) < 0.25
+    X = np.column_stack([y ^ x2, x2, x3, *[y ^ x3] * 97]).astype(float)
+    figure = Figure(figsize=(7, 2.7), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    for number, (ensemble, colour) in enumerate((("bagging", BLUE), ("random_forest", ORANGE))):
+        found = fr.rank(X, y, ranker="forest", ensemble=ensemble, standard_errors=False).importances()
+        shown = [*found[:3], found[3:].sum()]
+        name = ensemble.replace("_", " ")
+        axes.bar(np.arange(4) + 0.38 * (number - 0.5), shown, width=0.36, color=colour, label=name)
+    axes.set_xticks(range(4), ["x1", "x2", "x3", "x4 … x100, together"])
+    axes.set_ylabel("importance (Genie3)", fontsize=9)
+    axes.legend(frameon=False, fontsize=9)
+    _bare(axes, ("top", "right"))
+    return figure
+
+
+def rewards() -> Figure:
+    """Draw distances of nearest rows in the target and in a feature, and which of them add to importance."""
+    rng = np.random.default_rng(3)
+    X = rng.random((250, 2))
+    y = X[:, 0]
+    apart = [np.abs(np.subtract.outer(column, column)) / np.ptp(column) for column in (*X.T, y)]
+    nearest = np.arange(len(y)), (apart[0] + apart[1] + np.diag(np.full(len(y), np.inf))).argmin(axis=1)
+    first, second, tau = (each[nearest] for each in apart)
+    figure = Figure(figsize=(8, 3.2), dpi=150, layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    found = fr.rank(X, y, ranker="relief", n_neighbors=1).importances()
+    names = "linear in the target", "independent of the target"
+    for axes, alpha, importance, name in zip(panels, (first, second), found, names, strict=True):
+        adds = tau >= tau.mean()
+        axes.scatter(tau[adds], alpha[adds], s=9, color=GREEN, label="adds")
+        axes.scatter(tau[~adds], alpha[~adds], s=9, color=ORANGE, label="takes away")
+        axes.axvline(tau.mean(), color=INK, linewidth=0.9, linestyle="--")
+        axes.set_title(f"{name}: importance {importance:.3f}", fontsize=9.5)
+        axes.set_xlabel("distance τ in the target", fontsize=9)
+        _bare(axes, ("top", "right"))
+    panels[0].set_ylabel("distance α in the feature", fontsize=9)
+    panels[0].legend(frameon=False, fontsize=8, title="a pair of near rows", title_fontsize=8)
+    return figure
+
+
 def _box(axes: Any, left: float, bottom: float, width: float, height: float, text: str, colour: str) -> None:
     axes.add_patch(
         FancyBboxPatch(
@@ -213,6 +257,8 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "shadows.svg": shadows,
     "flow.svg": flow,
     "bounds.svg": bounds,
+    "ensembles.svg": ensembles,
+    "rewards.svg": rewards,
 }
 
 if __name__ == "__main__":

@@ -42,7 +42,14 @@ def add_to(commands: Any) -> None:
         action="append",
         metavar="NAME",
         help="forest (default), relief, information_gain, chi_squared, svm_rfe, laplace, "
-        "multilabel_laplace, sfss, sefr; can be repeated",
+        "multilabel_laplace, sfss, sefr, label_power_set, pairwise_labels, binary_relevance; can be repeated",
+    )
+    group.add_argument(
+        "--inner",
+        dest="inner_ranker",
+        metavar="NAME",
+        help="the ranker of classes to which label_power_set, pairwise_labels and binary_relevance give "
+        "label sets, with its settings; default: relief",
     )
     group.add_argument(
         "--ranking",
@@ -84,11 +91,8 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    from ferrank.cli.rankers import make_plans
-    from ferrank.evaluate.baselines import BASELINES
     from ferrank.evaluate.curves import curves
     from ferrank.evaluate.splits import RANDOM
-    from ferrank.rankers.estimators import RANKERS
     from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
     output = chosen.output and check_path(chosen.output, (".csv",))
@@ -98,8 +102,7 @@ def _run(chosen: argparse.Namespace) -> None:
     names = list(dict.fromkeys(chosen.ranker or ([] if chosen.ranking else ["forest"])))
     if RANDOM in names:
         raise SettingError("ranker: random rankings are there anyway; --random-rankings says how many")
-    made = make_plans(chosen, names, RANKERS | BASELINES)
-    rankers: dict[str, Any] = dict(zip(names, made, strict=True))
+    rankers = _rankers(chosen, names)
     for path in map(Path, chosen.ranking):
         if path.stem in rankers:
             raise SettingError(f"ranking: another one is called '{path.stem}'; rename {path}")
@@ -126,3 +129,20 @@ def _run(chosen: argparse.Namespace) -> None:
         found.plot(plot)
         message(f"drew {plot}")
     print(json.dumps(found.to_dict(), allow_nan=False) if chosen.json else found.to_text())
+
+
+def _rankers(chosen: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+    """Return the rankers by name; transformations of label sets share the one that ``--inner`` names."""
+    from ferrank.cli.rankers import make_plans
+    from ferrank.evaluate.baselines import BASELINES, TRANSFORMATIONS
+    from ferrank.rankers.estimators import RANKERS
+
+    transformed = [name for name in names if name in TRANSFORMATIONS]
+    if chosen.inner_ranker is not None and not transformed:
+        raise SettingError(f"inner: for {', '.join(TRANSFORMATIONS)}; name one of them as ranker")
+    others = [name for name in names if name not in TRANSFORMATIONS]
+    inner = [chosen.inner_ranker or "relief"] if transformed else []
+    made = make_plans(chosen, [*others, *inner], RANKERS | BASELINES)
+    rankers: dict[str, Any] = dict(zip(others, made, strict=False))
+    rankers |= {name: TRANSFORMATIONS[name](inner=made[-1]) for name in transformed}
+    return {name: rankers[name] for name in names}

@@ -46,6 +46,13 @@ def add_to(commands: Any) -> None:
         "loss are: as in textbooks (default), or as in the system of the papers",
     )
     group.add_argument(
+        "--threshold",
+        type=float,
+        default=0.5,
+        metavar="T",
+        help="labels that at least this share of the neighbors has are predicted; default: 0.5",
+    )
+    group.add_argument(
         "--unlabelled", choices=["error", "ignore"], default="error", help="rows without any target"
     )
     group.add_argument("--threads", type=positive, metavar="N", help="default: all cores")
@@ -75,6 +82,7 @@ def _run(chosen: argparse.Namespace) -> None:
             **columns_of(chosen, "hierarchy_decay"),
             n_neighbors=chosen.neighbors,
             conventions=chosen.conventions,
+            threshold=chosen.threshold,
             unlabelled=chosen.unlabelled,
             n_jobs=chosen.threads,
             progress=progress,

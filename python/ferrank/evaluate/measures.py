@@ -69,6 +69,7 @@ MEASURES: dict[str, Measure] = {
     "importance": Measure("importance", higher_is_better=True),
     "relative_squared_error": Measure("relative squared error", higher_is_better=False),
     "n_nodes": Measure("nodes", higher_is_better=False),
+    "seconds": Measure("seconds for a ranking", higher_is_better=False),
     "splits_by_relief": Measure("share of splits by Relief", higher_is_better=True),
 }
 """Every measure of evaluations and studies, by its name in results, in the order of tables."""

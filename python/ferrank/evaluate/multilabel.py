@@ -1,8 +1,9 @@
 """The fifteen measures of multi-label prediction (Petković et al. 2020b §5.4), and their weighted versions.
 
-Scores are shares of neighbours that have a label; a label is predicted where its score is at least 1/2
-(Petković et al. 2023 §4). Two conventions are offered, since the papers' figures were made by a system, CLUS,
-that differs from the textbooks in three measures:
+Scores are shares of neighbours that have a label; a label is predicted where its score is at least a
+threshold, by default 1/2 (ϑ of Petković et al. 2023, §3.1). Measures of sets depend on it. Those of the order
+of labels and areas under curves do not, except for the one error of CLUS. Two conventions are offered, since
+the papers' figures were made by that system, which differs from the textbooks in three measures:
 
 ================  ==============================================  =========================================
 measure           textbook                                        clus
@@ -34,8 +35,6 @@ __all__ = ["Conventions", "multilabel_measures", "precision_recall_area"]
 Array = np.ndarray[Any, Any]
 Conventions = Literal["textbook", "clus"]
 
-THRESHOLD = 0.5
-
 
 def multilabel_measures(
     true: Array,
@@ -43,6 +42,7 @@ def multilabel_measures(
     *,
     label_weights: Array | None = None,
     conventions: Conventions = "textbook",
+    threshold: float = 0.5,
 ) -> tuple[dict[str, float], dict[str, Array]]:
     """Return the fifteen measures, and those of each label.
 
@@ -56,6 +56,8 @@ def multilabel_measures(
         Weights, not negative and not all 0; all 1 by default.
     conventions : {"textbook", "clus"}, default="textbook"
         See the head of the module.
+    threshold : float, default=0.5
+        A label is predicted where its score is at least this.
 
     Returns
     -------
@@ -80,8 +82,8 @@ def multilabel_measures(
             true.ravel(), scores.ravel(), np.broadcast_to(weights, true.shape).ravel()
         ),
         "average_auroc": float(np.average(by_label["auroc"], weights=weights)),
-        **_of_sets(true, scores >= THRESHOLD, weights),
-        **_of_orders(true, scores, conventions),
+        **_of_sets(true, scores >= threshold, weights),
+        **_of_orders(true, scores, conventions, threshold),
     }
     if label_weights is not None:
         values["unweighted_pooled_auprc"] = precision_recall_area(true.ravel(), scores.ravel())
@@ -180,7 +182,7 @@ def _share(part: Any, whole: Any) -> Any:
     return np.divide(part, whole, out=np.zeros_like(whole, dtype=float), where=np.asarray(whole) > 0)
 
 
-def _of_orders(true: Array, scores: Array, conventions: Conventions) -> dict[str, float]:
+def _of_orders(true: Array, scores: Array, conventions: Conventions, threshold: float) -> dict[str, float]:
     """Compare the orders of labels."""
     rows = np.arange(len(true))
     top = scores.argmax(axis=1)
@@ -193,7 +195,7 @@ def _of_orders(true: Array, scores: Array, conventions: Conventions) -> dict[str
         one_error = ~true[rows, top]
         coverage = np.maximum(last - 1, 0)
     else:
-        one_error = true[rows, top] != (scores[rows, top] >= THRESHOLD)
+        one_error = true[rows, top] != (scores[rows, top] >= threshold)
         coverage = last[n_true > 0]
         there = np.take_along_axis(true, np.argsort(-scores, axis=1, kind="stable"), axis=1)
     wrong = (np.cumsum(~there, axis=1) * there).sum(axis=1)

@@ -46,6 +46,7 @@ Figures = tuple[dict[str, float], dict[str, Array]]
 """Measures over all targets, and of each: values, and arrays of shape (n_targets,)."""
 
 _BLOCK_ROWS = 1 << 16
+_LABEL_SETS = {"multi-label", "hierarchical"}
 
 
 def evaluate(
@@ -63,6 +64,7 @@ def evaluate(
     groups: str | None = None,
     n_neighbors: int = 15,
     conventions: Conventions = "textbook",
+    threshold: float = 0.5,
     label_weights: Mapping[str, float] | Sequence[float] | None = None,
     unlabelled: str = "error",
     n_jobs: int | None = None,
@@ -92,6 +94,8 @@ def evaluate(
         Neighbours of each test row.
     conventions : {"textbook", "clus"}, default="textbook"
         How values are scaled, what missing ones differ by, and what some multi-label measures mean.
+    threshold : float, default=0.5
+        A label is predicted if at least this share of the neighbours has it; of label sets alone.
     label_weights : mapping or sequence of float, optional
         Weights of the labels in multi-label measures, by name or in order.
     unlabelled : {"error", "ignore"}, default="error"
@@ -123,6 +127,8 @@ def evaluate(
     True
     """
     begin = time.monotonic()
+    if not 0 <= threshold <= 1:
+        raise SettingError(f"threshold: {threshold} is not in 0 … 1; use the least share of neighbours")
     dataset = dataset_of(
         train,
         target=target,
@@ -142,7 +148,11 @@ def evaluate(
     features = [name for name, _ in problem["features"]]
     judged = collect(rankings)
     importances = [np.ones(len(features)), *(one.matched(features, source.name) for one in judged)]
-    settings = {"n_neighbors": n_neighbors, "conventions": conventions, "unlabelled": unlabelled}
+    settings: dict[str, Any] = {
+        "n_neighbors": n_neighbors,
+        "conventions": conventions,
+        "unlabelled": unlabelled,
+    }
     asked = settings | {
         "rankings": [one.tolist() for one in importances],
         "hierarchy_decay": hierarchy_decay,
@@ -151,8 +161,11 @@ def evaluate(
     if found["task"] == "hierarchical":
         weights = np.array([one["weight"] for one in found["targets"]])
     figures = [
-        _figures(found["task"], found["targets"], rows, weights, conventions) for rows in found["rows"]
+        _figures(found["task"], found["targets"], rows, weights, (conventions, threshold))
+        for rows in found["rows"]
     ]
+    if found["task"] in _LABEL_SETS:
+        settings["threshold"] = threshold
     return Evaluation(
         task=found["task"],
         rankings=[UNWEIGHTED, *(one.name for one in judged)],
@@ -214,11 +227,15 @@ def _label_weights(
 
 
 def _figures(
-    task: str, targets: Sequence[Target], rows: Array, weights: Array | None, conventions: Conventions
+    task: str,
+    targets: Sequence[Target],
+    rows: Array,
+    weights: Array | None,
+    how: tuple[Conventions, float],
 ) -> Figures:
     """Predict the targets from the neighbours in ``rows``, of shape (n_test, k), and measure how well."""
-    if task in {"multi-label", "hierarchical"}:
-        return _of_labels(targets, rows, weights, conventions)
+    if task in _LABEL_SETS:
+        return _of_labels(targets, rows, weights, how)
     parts = [
         _of_numbers(one, rows) if one["kind"] == "numeric" else _of_classes(one, rows) for one in targets
     ]
@@ -259,7 +276,7 @@ def _of_classes(target: Target, rows: Array) -> dict[str, float]:
 
 
 def _of_labels(
-    targets: Sequence[Target], rows: Array, weights: Array | None, conventions: Conventions
+    targets: Sequence[Target], rows: Array, weights: Array | None, how: tuple[Conventions, float]
 ) -> Figures:
     if not targets:
         raise DataError("no row of either source has a label; there is nothing to judge by")
@@ -280,4 +297,7 @@ def _of_labels(
         counts += found >= 0
     shares = (train > 0).sum(axis=0) / np.maximum((train >= 0).sum(axis=0), 1)
     scores = np.where(counts > 0, sums / np.maximum(counts, 1), shares)
-    return multilabel_measures(true > 0, scores, label_weights=weights, conventions=conventions)
+    conventions, threshold = how
+    return multilabel_measures(
+        true > 0, scores, label_weights=weights, conventions=conventions, threshold=threshold
+    )

@@ -100,6 +100,29 @@ class Rows:
             return np.where(self.labels.known[:, None], sets, np.nan)
         return np.column_stack([_numbers(column) for column in self.targets.columns])
 
+    def label_indicators(self) -> Array:
+        """Return which labels rows have, of shape (n_rows, n_labels); False where that is not known.
+
+        The targets are labels. As in the engine the second of a column's values means that a row has the
+        label. Of a single value "1", "true" and "yes" do.
+
+        Raises
+        ------
+        DataError
+            A label has more than two values.
+        """
+        columns = []
+        for name, column in zip(self.targets.column_names, self.targets.columns, strict=True):
+            array = column.combine_chunks()
+            values = array.dictionary.to_pylist()
+            if len(values) > 2:
+                raise DataError(
+                    f"{self.source}: the label '{name}' has {len(values)} values; a label has two"
+                )
+            code = 0 if len(values) == 1 and str(values[0]).lower() in {"1", "true", "yes"} else 1
+            columns.append(array.indices.to_numpy(zero_copy_only=False) == code)
+        return np.column_stack(columns)
+
     def nominal_targets(self) -> list[bool]:
         """Return which of these are nominal."""
         if self.labels is not None:

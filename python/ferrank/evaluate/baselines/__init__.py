@@ -10,20 +10,30 @@ from ferrank.evaluate.baselines.laplace import LaplaceScore, MultiLabelLaplace
 from ferrank.evaluate.baselines.sefr import Sefr
 from ferrank.evaluate.baselines.sfss import Sfss
 from ferrank.evaluate.baselines.svm import SvmRfe
+from ferrank.evaluate.baselines.transformed import BinaryRelevance, LabelPowerSet, PairwiseLabels
 from ferrank.evaluate.baselines.univariate import ChiSquared, InformationGain
 
 __all__ = [
     "BASELINES",
+    "TRANSFORMATIONS",
     "Baseline",
+    "BinaryRelevance",
     "ChiSquared",
     "InformationGain",
+    "LabelPowerSet",
     "LaplaceScore",
     "MultiLabelLaplace",
+    "PairwiseLabels",
     "RandomRanker",
     "Sefr",
     "Sfss",
     "SvmRfe",
 ]
+
+TRANSFORMATIONS: dict[str, type[Baseline]] = {
+    ranker.name: ranker for ranker in (LabelPowerSet, PairwiseLabels, BinaryRelevance)
+}
+"""The baselines that make classifications of label sets, for another ranker, by their names."""
 
 BASELINES: dict[str, type[Baseline]] = {
     ranker.name: ranker
@@ -37,5 +47,5 @@ BASELINES: dict[str, type[Baseline]] = {
         Sefr,
         RandomRanker,
     )
-}
+} | TRANSFORMATIONS
 """Every baseline ranker, by its name."""

@@ -50,19 +50,25 @@ class Baseline(Ranker):
     """Those that it can rank for."""
     semi_supervised: ClassVar[bool] = False
     """Whether rows without a target take part, as unlabelled ones."""
-    hierarchy = None
-    """None of them ranks for label hierarchies."""
+    hierarchy: Any = None
+    """The hierarchy of labels, of those that rank for some."""
+    hierarchy_decay: float | None = None
+    """The decay of their weights."""
 
     @abstractmethod
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
+
+    def _scores(self, rows: Rows) -> dict[str, Array]:
+        """Return the importances by the name of the score."""
+        return {self.name: self.importances(rows)}
 
     def _settings(self) -> dict[str, Any]:
         """Return the ranker's name and parameters."""
         kept = {
             name: value
             for name, value in self.get_params().items()
-            if name not in {"n_features_to_select", "random_state", "task"}
+            if name not in {"hierarchy", "n_features_to_select", "random_state", "task"}
         }
         if hasattr(self, "random_state"):
             kept["seed"] = seed_of(self.random_state)
@@ -88,7 +94,7 @@ class Baseline(Ranker):
                 f"groups: {self.name} does not keep groups together; leave groups out, and drop the column"
             )
         started = time.perf_counter()
-        rows = read_rows(source, roles)
+        rows = read_rows(source, roles, self.hierarchy_decay)
         if rows.task not in self.tasks:
             raise SettingError(
                 f"task: {self.name} ranks for {' and '.join(self.tasks)}, not for {rows.task}; "
@@ -100,7 +106,7 @@ class Baseline(Ranker):
             raise DataError(f"{rows.source}: no row has its target; {self.name} needs some")
         return Ranking.from_importances(
             rows.features.column_names,
-            {self.name: self.importances(rows)},
+            self._scores(rows),
             task=rows.task,
             targets=rows.targets.column_names,
             n_rows=rows.n_rows,

@@ -6,6 +6,11 @@ Rows belong together by their targets where they are known, and by their feature
 rows take part. The score of a feature f is fᵀLf / fᵀDf, f centred by D: what it varies along the edges of a
 graph, over what it varies at all; less is better, and the importance is S + s − score.
 
+The methods were published for one number and for label sets. Several targets and hierarchies, which the
+authors of Petković et al. 2023 leave to the future, are treated as by forests and Relief. With several
+targets d² is the mean over them: of squared differences over ranges, and of 0 or 1 for classes. Sets of a
+hierarchy hold the labels above theirs, and their Jaccard index has the weights of a forest.
+
 Nominal features become indicators, whose scores are added up, as in Petković et al. 2023 §6.6. Constant
 features, for which the score is 0/0 and which the authors removed by hand, are the worst.
 
@@ -35,16 +40,16 @@ _WHY = "compares all pairs of rows"
 
 
 class LaplaceScore(Baseline):
-    """Rank for regression by the semi-supervised Laplacian score (Doquire and Verleysen 2013).
+    """Rank for numbers by the semi-supervised Laplacian score (Doquire and Verleysen 2013).
 
     Each row is joined with its nearest ones: labelled rows by their targets, pairs with an unlabelled row by
-    their features. An edge weighs exp(−d²), and ``C`` times that between labelled rows; d is the difference
-    of the targets over their range, or the root mean squared difference of the features.
+    their features. An edge weighs exp(−d²), and ``C`` times that between labelled rows; d is the root mean
+    squared difference of the targets over their ranges, or of the features. A row that lacks one of several
+    targets counts as unlabelled.
 
     Parameters
     ----------
-    task : str, optional
-        Only "regression".
+    task : {"regression", "multi-target"}, optional
     n_neighbors : int, default=10
         Nearest rows of each.
     C : float, default=5.0
@@ -61,7 +66,7 @@ class LaplaceScore(Baseline):
     """
 
     name = "laplace"
-    tasks = ("regression",)
+    tasks = ("regression", "multi-target")
     semi_supervised = True
 
     def __init__(
@@ -84,12 +89,12 @@ class LaplaceScore(Baseline):
             raise SettingError(f"C: {self.C} must be above 0")
         encoder = Encoder(rows)
         X = encoder.encode()
-        y = rows.target_numbers()[:, 0]
-        known = np.flatnonzero(~np.isnan(y))
-        span = np.ptp(y[known]) or 1.0
+        is_known = rows.labelled()
+        known = np.flatnonzero(is_known)
         by_features = heat_graph(X, self.n_neighbors, _BANDWIDTH).tocoo()
-        rest = np.isnan(y[by_features.coords[0]]) | np.isnan(y[by_features.coords[1]])
-        by_target = heat_graph(y[known, None] / span, self.n_neighbors, _BANDWIDTH).tocoo()
+        rest = ~(is_known[by_features.coords[0]] & is_known[by_features.coords[1]])
+        targets = _scaled_targets(rows.target_numbers()[known], rows.nominal_targets())
+        by_target = heat_graph(targets, self.n_neighbors, _BANDWIDTH).tocoo()
         first, second = (
             np.concatenate([by_features.coords[end][rest], known[by_target.coords[end]]]) for end in (0, 1)
         )
@@ -108,11 +113,13 @@ class MultiLabelLaplace(Baseline):
     The constrained score has edges between rows that must go together, and takes rows that must not apart in
     the denominator. Here label sets say softly to which degree two labelled rows are the one or the other:
     their Jaccard index, or what it lacks to 1. Pairs with an unlabelled row are joined as nearest neighbours.
+    Of a hierarchy, sets hold the labels above theirs, and labels count by their weights.
 
     Parameters
     ----------
-    task : str, optional
-        Only "multi-label".
+    task : {"multi-label", "hierarchical"}, optional
+    hierarchy, hierarchy_decay
+        As in :class:`ferrank.ForestRanker`.
     n_neighbors : int, default=10
         Nearest rows of each.
     n_features_to_select : int, float or None, default=None
@@ -128,17 +135,21 @@ class MultiLabelLaplace(Baseline):
     """
 
     name = "multilabel_laplace"
-    tasks = ("multi-label",)
+    tasks = ("multi-label", "hierarchical")
     semi_supervised = True
 
     def __init__(
         self,
         task: str | None = None,
         *,
+        hierarchy: Any = None,
+        hierarchy_decay: float = 0.75,
         n_neighbors: int = 10,
         n_features_to_select: int | float | None = None,
     ) -> None:
         self.task = task
+        self.hierarchy = hierarchy
+        self.hierarchy_decay = hierarchy_decay
         self.n_neighbors = n_neighbors
         self.n_features_to_select = n_features_to_select
 
@@ -147,10 +158,15 @@ class MultiLabelLaplace(Baseline):
         _check(rows, self, _MOST_IN_A_MATRIX)
         encoder = Encoder(rows)
         X = encoder.encode()
-        known = rows.labelled()
+        known = rows.labelled() if rows.labels is None else rows.labels.known
+        if rows.labels is None:
+            sets = rows.label_indicators()
+            weights = np.ones(sets.shape[1])
+        else:
+            sets, weights = rows.labels.occurring()
         together = heat_graph(X, self.n_neighbors, _BANDWIDTH).toarray()
         pairs = np.ix_(known, known)
-        alike = _jaccard(rows.target_numbers()[known])
+        alike = _jaccard(sets[known], weights)
         together[pairs] = alike
         apart = np.zeros_like(together)
         apart[pairs] = 1 - alike
@@ -171,10 +187,24 @@ def _along(graph: Any, degree: Array, X: Array) -> Array:
     return np.asarray((degree[:, None] * X**2).sum(axis=0) - (X * (graph @ X)).sum(axis=0))
 
 
-def _jaccard(labels: Array) -> Array:
-    """Return |A ∩ B| / |A ∪ B| of all pairs of label sets; two empty ones are alike."""
-    shared = labels @ labels.T
-    sizes = labels.sum(axis=1)
+def _scaled_targets(targets: Array, nominal: list[bool]) -> Array:
+    """Return columns of which the mean squared difference is that of the targets over their ranges.
+
+    Two classes are 1 apart.
+    """
+    columns: list[Array] = []
+    for target, is_nominal in zip(targets.T, nominal, strict=True):
+        if is_nominal:
+            columns.extend((target == code) * np.sqrt(0.5) for code in np.unique(target))
+        else:
+            columns.append(target / (np.ptp(target) or 1.0))
+    return np.asarray(np.column_stack(columns) * np.sqrt(len(columns) / len(nominal)))
+
+
+def _jaccard(labels: Array, weights: Array) -> Array:
+    """Return |A ∩ B| / |A ∪ B| of all pairs of label sets, by their weights; two empty ones are alike."""
+    shared = (labels * weights) @ labels.T
+    sizes = labels @ weights
     union = sizes[:, None] + sizes - shared
     return np.asarray(np.divide(shared, union, out=np.ones_like(shared), where=union > 0))
 

@@ -19,6 +19,7 @@ from ferrank.evaluate.compare import Comparison, compare
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES
 from ferrank.evaluate.stability import stability
+from ferrank.evaluate.study import meta
 from ferrank.evaluate.study.results import Results
 from ferrank.output import replace
 
@@ -115,7 +116,9 @@ class _Choice:
         self, results: Results, measure: str | None = None, control: str | None = None
     ) -> Comparison:
         name = results.measure_of(measure or self.measure)
-        table = self.table(results, name).dropna().round(_DECIMALS)
+        table = self.table(results, name).dropna()
+        if name != "seconds":
+            table = table.round(_DECIMALS)
         return compare(table, lower_is_better=not MEASURES[name].higher_is_better, control=control)
 
 
@@ -642,6 +645,89 @@ class Heat(_Choice):
 
 
 @dataclass(frozen=True)
+class Meta(_Choice):
+    """A tree that tells by what a data set is which group of methods is best on it.
+
+    After Petković et al. 2020a, §5.3: see :mod:`~ferrank.evaluate.study.meta`. Without ``groups`` each method
+    is one of its own; of groups that are equally good the first is taken. ``describe`` names columns of
+    :attr:`Results.data_sets`.
+    """
+
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    describe: Sequence[str] = ("rows", "features", "targets")
+    folds: int = 10
+    max_depth: int = 2
+    min_samples_leaf: int = 4
+
+    def make(self, results: Results, folder: Path, name: str) -> list[Path]:
+        """Write ``name.svg``, ``name.md`` and ``name.csv``."""
+        import pandas as pd
+        from sklearn.tree import DecisionTreeClassifier
+
+        from ferrank.evaluate.plots import save_figure
+
+        for setting in ("folds", "max_depth", "min_samples_leaf"):
+            least = 2 if setting == "folds" else 1
+            if getattr(self, setting) < least:
+                raise SettingError(f"{setting}: {getattr(self, setting)} is too small; use {least} or more")
+        about, best = self._described(results), self._best(results)
+        if len(best) < 2:
+            raise SettingError(f"data: a tree needs 2 data sets at least, here are results of {len(best)}")
+        about = about.loc[best.index]
+        X, y = about[list(self.describe)].to_numpy(dtype=float), best.to_numpy(dtype=object)
+        model = DecisionTreeClassifier(
+            max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf, random_state=0
+        )
+        root = meta.grow(model, X, y, self.describe)
+        predicted = meta.cross_validated(model, X, y, self.folds)
+        classes = [one for one in self.groups or dict.fromkeys(best) if one in {*y, *predicted}]
+        counts = meta.confusion(y, predicted, classes)
+        n_folds = min(self.folds, len(y))
+        lines = [
+            "```text",
+            *meta.lines_of(root),
+            "```",
+            "",
+            f"Accuracy {counts.trace() / counts.sum():.1%} on {len(y)} data sets, by {n_folds}-fold "
+            "cross-validation. In a leaf: the data sets of its class, and all.",
+            "",
+            "| best / predicted | " + " | ".join(classes) + " |",
+            "| --- |" + " ---: |" * len(classes),
+            *(
+                f"| {one} | " + " | ".join(map(str, row)) + " |"
+                for one, row in zip(classes, counts, strict=True)
+            ),
+        ]
+        picture, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
+        save_figure(meta.draw(root), picture)
+        table = about.assign(best=y, predicted=pd.Series(predicted, about.index))
+        replace(numbers, lambda partial: table.to_csv(partial))
+        return [picture, _written(folder / f"{name}.md", "\n".join(lines) + "\n"), numbers]
+
+    def _described(self, results: Results) -> Any:
+        if results.data_sets is None:
+            raise SettingError("describe: these results do not say what the data sets are; run the study")
+        about = results.data_sets.to_pandas().set_index("data")
+        unknown = next((one for one in self.describe if one not in about.columns), None)
+        if unknown is not None or not self.describe:
+            raise SettingError(f"describe: no '{unknown}' here; there are {', '.join(about.columns)}")
+        return about
+
+    def _best(self, results: Results) -> Any:
+        """Return the group with the best method, for each data set."""
+        import pandas as pd
+
+        measure = results.measure_of(self.measure)
+        methods = list(self.methods) or [one for group in self.groups.values() for one in group]
+        choice = _Choice(measure, methods, self.data, self.judge, self.labelled, self.n_trees)
+        table = choice.table(results, measure).dropna()
+        if not MEASURES[measure].higher_is_better:
+            table = -table
+        groups = self.groups or {method: [method] for method in table.columns}
+        return pd.DataFrame({one: table[list(of)].max(axis=1) for one, of in groups.items()}).idxmax(axis=1)
+
+
+@dataclass(frozen=True)
 class Significant(_Choice):
     """On how many data sets methods are significantly better than others, by paired t-tests over splits.
 
@@ -795,6 +881,7 @@ FIGURES: dict[str, Callable[..., Any]] = {
     "pixels": Pixels,
     "stability": Stability,
     "heat": Heat,
+    "meta": Meta,
     "significant": Significant,
     "published": Published,
 }

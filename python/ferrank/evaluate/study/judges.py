@@ -43,16 +43,19 @@ class WeightedNeighbors:
         Neighbors of each test row.
     conventions : {"textbook", "clus"}, default="textbook"
         As in :func:`~ferrank.evaluate.evaluate`.
+    threshold : float, default=0.5
+        A label is predicted if at least this share of the neighbors has it; of label sets alone.
 
     Examples
     --------
     >>> from ferrank.evaluate import WeightedNeighbors
     >>> WeightedNeighbors(5)
-    WeightedNeighbors(n_neighbors=5, conventions='textbook')
+    WeightedNeighbors(n_neighbors=5, conventions='textbook', threshold=0.5)
     """
 
     n_neighbors: int = 15
     conventions: Literal["textbook", "clus"] = "textbook"
+    threshold: float = 0.5
 
     def __call__(self, train: pa.Table, rankings: Any, test: pa.Table, roles: dict[str, Any]) -> Evaluation:
         """Return the measures of each ranking, and of features that all weigh the same."""
@@ -66,6 +69,7 @@ class WeightedNeighbors:
             groups=None,
             n_neighbors=self.n_neighbors,
             conventions=self.conventions,
+            threshold=self.threshold,
             unlabelled="ignore",
             n_jobs=1,
         )

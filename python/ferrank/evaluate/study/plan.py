@@ -12,7 +12,7 @@ from typing import Any
 
 from ferrank.data.dataset import Dataset
 from ferrank.errors import ResourceError, SettingError
-from ferrank.evaluate.baselines import BASELINES
+from ferrank.evaluate.baselines import BASELINES, TRANSFORMATIONS
 from ferrank.evaluate.study.cells import NoisyTruth
 from ferrank.evaluate.study.figures import Figure, read_figure
 from ferrank.evaluate.study.judges import ErrorCurves, KeptImportances, Truth, WeightedNeighbors
@@ -253,7 +253,13 @@ def _ranker(told: dict[str, Any], where: str, path: Path) -> Any:
         told = PRESETS[preset][name] | told
     if told.get("random_state") == "split":
         told["random_state"] = None
-    return _made(_RANKERS[name], told, where, path)
+    made = _made(_RANKERS[name], told, where, path)
+    if name in TRANSFORMATIONS:
+        try:
+            made.inner_ranker()
+        except SettingError as error:
+            raise SettingError(f"{path}: {where}.{error}") from error
+    return made
 
 
 def _splits(told: dict[str, Any], path: Path, where: str = "splits") -> Any:

@@ -22,6 +22,8 @@ __all__ = ["Results"]
 
 _BY_TASK = ("rrmse", "accuracy", "pooled_auprc")
 """The measures that stand for a task where none is named: numbers, classes, label sets."""
+_TIME = "seconds"
+"""What stands for a measure where times are compared."""
 _SUFFIXES = (".html", ".md", ".tex", ".csv", ".arrow")
 
 
@@ -37,6 +39,9 @@ class Results:
         "unweighted" is the baseline), ``split``, ``labelled``, ``n_trees``, ``judge``, ``at`` (the number of
         features on a curve, or the place of a feature), ``measure``, ``value``, ``ranking_seconds``,
         ``n_train`` and ``n_test``. Of these ``labelled``, ``n_trees``, ``judge`` and ``at`` may be left out.
+    data_sets : pyarrow.Table, optional
+        A row for each data set, with the columns ``data``, ``rows``, ``features``, ``nominal`` (the share of
+        nominal features) and ``targets`` (labels, of label sets).
 
     Examples
     --------
@@ -53,6 +58,7 @@ class Results:
     """
 
     numbers: pa.Table
+    data_sets: pa.Table | None = None
 
     def __post_init__(self) -> None:
         for name in ("labelled", "n_trees", "judge", "at"):
@@ -95,7 +101,7 @@ class Results:
             There is no such measure; or none is named and the data sets have several tasks.
         """
         if measure is not None:
-            if measure not in self.measures:
+            if measure not in self.measures and measure != _TIME:
                 raise SettingError(f"measure: no '{measure}' here; there are {', '.join(self.measures)}")
             return measure
         if len(self.main_measures) != 1:
@@ -115,7 +121,8 @@ class Results:
         The settings are those of :meth:`table`. Of a measure that is a curve the values are its means.
         """
         frame = self.frame
-        chosen = frame["measure"] == self.measure_of(measure)
+        is_time = measure == _TIME
+        chosen = frame["ranking_seconds"].notna() if is_time else frame["measure"] == self.measure_of(measure)
         if labelled is None and not (chosen & frame["labelled"].isna()).any():
             labelled = frame["labelled"][chosen].max()
         chosen &= frame["labelled"].isna() if labelled is None else frame["labelled"] == labelled
@@ -124,7 +131,7 @@ class Results:
             raise SettingError(
                 f"labelled: no results with {labelled}; there are {there or 'those of all rows'}"
             )
-        if judge is None and self.judges:
+        if judge is None and self.judges and not is_time:
             judge = next(name for name in self.judges if (chosen & (frame["judge"] == name)).any())
         if judge is not None:
             if judge not in self.judges:
@@ -136,8 +143,10 @@ class Results:
             if n_trees not in counts:
                 raise SettingError(f"n_trees: no results with {n_trees}; there are {counts}")
             chosen &= frame["n_trees"].isna() | (frame["n_trees"] == n_trees)
-        wide = frame[chosen].pivot_table("value", ["data", "split"], "method", sort=False)
-        return wide[[name for name in self.methods if name in wide.columns]]
+        column = "ranking_seconds" if is_time else "value"
+        wide = frame[chosen].pivot_table(column, ["data", "split"], "method", sort=False)
+        wide = wide[[name for name in self.methods if name in wide.columns]]
+        return _by_ranker(wide) if is_time else wide
 
     def table(
         self,
@@ -153,7 +162,8 @@ class Results:
         ----------
         measure : str, optional
             By default RRMSE for numbers, the accuracy for classes, the area under the average
-            precision-recall curve for label sets.
+            precision-recall curve for label sets. "seconds" is the time to rank; the scores of a forest,
+            which are computed together, then are one method.
         labelled : int, optional
             Number of labelled rows; by default all, or the greatest number where there are no results of all.
         n_trees : int, optional
@@ -277,6 +287,21 @@ class Results:
     def __repr__(self) -> str:
         shown = f"{len(set(self.numbers['data'].to_pylist()))} data sets, {len(self.methods)} methods"
         return f"<Results of {shown}, {self.numbers.num_rows:,} numbers>"
+
+
+def _by_ranker(times: Any) -> Any:
+    """Return the times with a column for each ranker: its scores have the same times."""
+    columns: dict[str, list[str]] = {}
+    for method in times.columns:
+        columns.setdefault(method.rpartition(":")[0], []).append(method)
+    shared = {
+        method: ranker
+        for ranker, methods in columns.items()
+        if ranker and all(times[one].equals(times[methods[0]]) for one in methods[1:]) and len(methods) > 1
+        for method in methods
+    }
+    renamed = times.rename(columns=shared)
+    return renamed.loc[:, ~renamed.columns.duplicated()]
 
 
 def _marked(text: str, is_best: bool, how: str) -> str:

@@ -16,7 +16,9 @@ import pyarrow.compute
 import pyarrow.feather
 from joblib import Parallel, delayed
 
+from ferrank._core import Source
 from ferrank.data.dataset import Dataset
+from ferrank.data.labels import closed_sets
 from ferrank.data.source import read_all
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED
@@ -124,6 +126,7 @@ class Study:
         self.random_state = random_state
         self.results: Results | None = None
         self._known: dict[str, tuple[list[Work], Tables]] = {}
+        self._described: dict[str, dict[str, Any]] = {}
 
     def run(self, *, n_jobs: int = 1, client: Any = None, progress: Progress | bool | None = None) -> Results:
         """Do the cells that are not done yet, and return the results of all.
@@ -162,7 +165,9 @@ class Study:
         first: dict[tuple[Any, ...], str] = {}
         for cell in cells:
             first.setdefault((cell.data, cell.split, cell.labelled), cell.ranker)
-        self.results = Results(pa.concat_tables(_once(cell, done[_file_name(cell)], first) for cell in cells))
+        numbers = pa.concat_tables(_once(cell, done[_file_name(cell)], first) for cell in cells)
+        described = [{"data": name, **self._described[name]} for name in self.data]
+        self.results = Results(numbers, pa.Table.from_pylist(described))
         if self.folder is not None:
             self.results.save(self.folder / "results.arrow")
         return self.results
@@ -250,8 +255,10 @@ class Study:
             "relevance": relevance,
         }
         table = read_all(source)
+        self._described[name] = _description(source, roles, problem, table.num_rows)
         if test is not None:
             other = read_all(train.with_rows(test.data if isinstance(test, Dataset) else test).source())
+            self._described[name]["rows"] += other.num_rows
             everything = np.arange(table.num_rows), np.arange(other.num_rows)
             return (table, other), roles, [("given", *everything)]
         splits = self._splits_of(name).of(read_rows(source, roles, 0.75), self.random_state)
@@ -322,6 +329,22 @@ class _Task:
             raise DataError(
                 f"{self._cell.data}, {self._cell.ranker}, split {self._cell.split}: {error}"
             ) from error
+
+
+def _description(
+    source: Source, roles: dict[str, Any], problem: dict[str, Any], n_rows: int
+) -> dict[str, Any]:
+    """Return numbers of rows, features and targets, and the share of nominal features."""
+    kinds = [kind for _, kind in problem["features"]]
+    n_targets = len(problem["targets"])
+    if problem["task"] == "hierarchical":
+        n_targets = len(closed_sets(source, roles, 0.75).names)
+    return {
+        "rows": n_rows,
+        "features": len(kinds),
+        "nominal": float(np.mean([kind == "nominal" for kind in kinds])),
+        "targets": n_targets,
+    }
 
 
 def _once(cell: Cell, table: pa.Table, first: Mapping[tuple[Any, ...], str]) -> pa.Table:

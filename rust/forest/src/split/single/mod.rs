@@ -3,6 +3,8 @@
 //! An example is a pair {count, count · value}, so that one vector addition updates both sums. A histogram adds up pairs
 //! by code; the histograms of several features with codes of one byte are filled in one pass. If most bins stay empty, a
 //! bitmap marks the non-empty bins, and only those are visited and cleared. Otherwise all cuts are judged in vectors.
+//! Without the bitmap a fit with exact codes takes 10 times as long (100k x 50), without the vectors one with 255 codes
+//! 1.2 times (100k x 50, 20k x 200).
 //!
 //! Rankings from this kernel can differ from those of the searches for any components, because small nodes are searched
 //! there with inner products ([`gram`](super::gram)). The rounding errors of inner products are relative to the impurity
