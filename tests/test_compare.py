@@ -75,6 +75,14 @@ def test_text_json_and_diagram(tmp_path):
     assert (tmp_path / "cd.svg").stat().st_size > 1000
 
 
+def test_a_text_lists_the_pairs_of_the_best_of_many_methods():
+    results = {f"m{number:02}": np.arange(6.0) + number for number in range(30)}
+    text = compare(results, lower_is_better=True).to_text()
+    assert "of the 20 methods with the best mean ranks:" in text
+    assert "m00 – m19" in text
+    assert "m00 – m20" not in text
+
+
 @pytest.mark.parametrize(
     ("results", "settings", "match"),
     [

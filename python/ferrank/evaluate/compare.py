@@ -26,6 +26,9 @@ __all__ = ["Comparison", "compare"]
 
 Array = np.ndarray[Any, Any]
 
+_MOST_IN_PAIRS = 20
+"""Methods whose pairs a text lists."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
@@ -135,10 +138,13 @@ class Comparison:
         lines.append(f"critical difference at {self.alpha:g}: {self.critical_difference:.4g} (Nemenyi)")
         if self.control_difference is not None:
             lines[-1] += f", {self.control_difference:.4g} to {self.control} (Bonferroni-Dunn)"
-        names = [f"{a} – {b}" for a, b in combinations(self.methods, 2)]
+        shown = self.methods[:_MOST_IN_PAIRS]
+        names = [f"{a} – {b}" for a, b in combinations(shown, 2)]
         wide = max(map(len, names))
         lines += ["", f"{'p-values':{wide}}   Nemenyi  Wilcoxon  adjusted (Benjamini-Hochberg)"]
-        for name, pair in zip(names, combinations(range(len(self.methods)), 2), strict=True):
+        if len(shown) < len(self.methods):
+            lines.append(f"of the {len(shown)} methods with the best mean ranks:")
+        for name, pair in zip(names, combinations(range(len(shown)), 2), strict=True):
             lines.append(
                 f"{name:{wide}}  {self.nemenyi[pair]:8.4f}  {self.wilcoxon[pair]:8.4f}  "
                 f"{self.wilcoxon_adjusted[pair]:8.4f}"
