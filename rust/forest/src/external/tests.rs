@@ -12,7 +12,7 @@ use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
 use crate::shadows::random;
 use crate::tests::grow::missing;
-use crate::tests::{Coded, batches, label_sets, sparse_batch, with_groups};
+use crate::tests::{Coded, batches, label_sets, numbers, sparse_batch, table, with_groups};
 use crate::tree_worker::TreeWorker;
 use ferrank_data::store::{Chunk, CodeStore, Keep};
 use ferrank_runtime::monitor::Monitor;
@@ -186,6 +186,28 @@ impl Parts for Cut<'_> {
 
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.each(|part| part.rows(request))?.iter().try_for_each(|bytes| each(bytes))
+    }
+}
+
+#[test]
+fn damaged_requests_are_refused() {
+    let batch = table(vec![("a", numbers((0..20).map(f64::from))), ("y", numbers((0..20).map(f64::from)))]);
+    let (coded, params, monitor) = (Coded::new(&batch, &["y"], None, 255), ForestParams::default(), Monitor::default());
+    let space = coded.bare_space(None, 1.0);
+    let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
+    let part = part::Part { context, bags: context.bags(), first: 0 };
+    let split = |feature: u32, children: [u32; 2]| {
+        format!(
+            r#"[[0, [{{"Split": {{"feature": {feature}, "test": {{"Cut": 3}}, "missing_left": false, "children": {children:?}}}}},
+                {{"Open": [0]}}, "Other"]]]"#
+        )
+    };
+    assert!(part.sums(split(0, [1, 2]).as_bytes()).is_ok());
+    let damaged =
+        [split(1, [1, 2]), split(0, [0, 2]), split(0, [1, 3]), r#"[[0, [{"Open": [1]}]]]"#.into(), "[[0, []]]".into()];
+    for request in damaged {
+        let error = part.sums(request.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("is damaged"), "{request}: {error}");
     }
 }
 

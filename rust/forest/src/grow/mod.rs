@@ -146,7 +146,8 @@ impl Grower<'_> {
 
     /// Returns true if a subtree of `n` rows fetches more from memory than a copy of their codes does.
     ///
-    /// The copy fetches [`BAND`] codes of a row at a time, the subtree a code for each candidate and level.
+    /// The copy fetches [`BAND`] codes of a row at a time, the subtree a code for each candidate and level. Without copies a
+    /// fit takes 1.2 to 1.9 times as long (20k x 200, 100k x 50, 1M x 20).
     fn is_copy_worthwhile(&self, n: usize) -> bool {
         n >= 64 && self.row_bytes <= BAND * self.per_node * n.ilog2() as usize
     }

@@ -170,11 +170,11 @@ pub(crate) fn with_groups(batch: &RecordBatch, n_groups: usize) -> RecordBatch {
     table(columns)
 }
 
-fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+pub(crate) fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
 }
 
-fn numbers(values: impl IntoIterator<Item = f64>) -> ArrayRef {
+pub(crate) fn numbers(values: impl IntoIterator<Item = f64>) -> ArrayRef {
     Arc::new(Float64Array::from_iter_values(values))
 }
 
