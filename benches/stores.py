@@ -18,15 +18,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import trustme
 from measure import anonymous_memory
 from outofcore import forget, write
+from pyarrow import parquet as pq
 from recording import Record, add_option
 
 N_FEATURES = 100
 TARGETS = ["y", "kind"]
 #: Bytes of a row: float32 features and a target, and a bit.
 ROW_BYTES = 4 * (N_FEATURES + 1)
+#: Files in the object store, as clusters write them; moto takes time in proportion to a file for each block.
+N_FILES = 16
 ROW = "{:<8} {:>9} {:>9} {:>9} {:>9} {:>9}"
 RECORD = Record("stores")
 RANK = """
@@ -46,13 +50,14 @@ print(service.server_port, flush=True)
 service.serve_forever()
 """
 S3 = """
-import logging, sys, threading, boto3, moto.server
+import pathlib, sys, threading, boto3, moto.server
 service = moto.server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 service.start()
 port = service.get_host_and_port()[1]
 client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1")
 client.create_bucket(Bucket="tables")
-client.upload_file(sys.argv[1], "tables", "t.parquet")
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    client.upload_file(str(path), "tables", f"parts/{path.name}")
 print(port, flush=True)
 threading.Event().wait()
 """
@@ -84,6 +89,15 @@ def ranked(url: str, trees: int, limit: int) -> tuple[float, int, str]:
         return time.perf_counter() - started, peak, process.stdout.read()
 
 
+def split(path: Path, folder: Path) -> None:
+    """Write the row groups of a file to several files."""
+    folder.mkdir()
+    file = pq.ParquetFile(path)
+    groups = np.array_split(np.arange(file.num_row_groups), min(N_FILES, file.num_row_groups))
+    for number, part in enumerate(groups):
+        pq.write_table(file.read_row_groups(part.tolist()), folder / f"{number:02}.parquet")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=float, default=1e9, help="bytes of the file (default: 1e9)")
@@ -100,11 +114,13 @@ def main() -> None:
         authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(chain)
         os.environ["SSL_CERT_FILE"] = str(Path(folder) / "authority.pem")
         authority.cert_pem.write_to_path(os.environ["SSL_CERT_FILE"])
-        with serving(S3, path) as s3, serving(HTTPS, Path(folder), chain) as https:
+        parts = Path(folder) / "parts"
+        split(path, parts)
+        with serving(S3, parts) as s3, serving(HTTPS, Path(folder), chain) as https:
             where = urllib.parse.quote(f"127.0.0.1:{s3}")
             urls = {
                 "disk": str(path),
-                "S3": f"s3://tables/t.parquet?scheme=http&endpoint_override={where}&region=us-east-1",
+                "S3": f"s3://tables/parts?scheme=http&endpoint_override={where}&region=us-east-1",
                 "HTTPS": f"https://localhost:{https}/t.parquet",
             }
             compare(urls, path, options)

@@ -68,6 +68,16 @@ def test_files_folders_and_patterns_of_s3(bucket: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_comes_in_blocks_and_many_files_at_once(
+    bucket: str, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ferrank.data.remote._BLOCK", 1_000)
+    for streams in (1, 4):
+        monkeypatch.setattr("ferrank.data.remote._STREAMS", streams)
+        for key in ("t.parquet", "parts"):
+            assert importances(f"s3://tables/{key}?{bucket}") == importances(TABLE)
+
+
 @pytest.mark.parametrize("key", ["tables/none.parquet", "tables/none/*.parquet", "nowhere/t.parquet"])
 def test_what_s3_does_not_have_is_named(bucket: str, key: str) -> None:
     with pytest.raises(fr.ResourceError, match=f"s3://{key.replace('*', '.')}"):

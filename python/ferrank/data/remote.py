@@ -11,7 +11,8 @@ import shutil
 import sys
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -26,6 +27,8 @@ __all__ = ["fetched", "spooled"]
 _TIMEOUT = 60
 _BLOCK = 1 << 24
 """Bytes that are asked for at once: object stores take some tens of milliseconds to answer each time."""
+_STREAMS = 4
+"""Requests at once: an object store gives each a part of what the network does."""
 _MAGIC = {
     b"ARROW1": ".arrow",
     b"\xff\xff\xff\xff": ".arrows",
@@ -91,23 +94,65 @@ def _by_fsspec(url: str, scheme: str | None) -> tuple[fs.FileSystem, str]:
 def _copied(store: fs.FileSystem, path: str, url: str, folder: TempFolder) -> Path | list[Path]:
     found = store.get_file_info(path)
     if found.type == fs.FileType.File:
-        return _kept(store.open_input_stream(path, compression=None), folder.path / PurePosixPath(path).name)
+        target = folder.path / PurePosixPath(path).name
+        _fetch(store, [(found, target)])
+        return target
     if found.type == fs.FileType.Directory:
         pattern, parent = None, path
     else:
         pattern, parent = path, _before_magic(path)
     inside = store.get_file_info(fs.FileSelector(parent, recursive=True, allow_not_found=True))
-    names = sorted(one.path for one in inside if one.type == fs.FileType.File)
-    names = [
-        name for name in names if pattern is None or fnmatch.fnmatch(name.lstrip("/"), pattern.lstrip("/"))
+    files = sorted((one for one in inside if one.type == fs.FileType.File), key=lambda one: str(one.path))
+    wanted = [
+        (one, folder.path / os.path.relpath(one.path, parent))
+        for one in files
+        if pattern is None or fnmatch.fnmatch(one.path.lstrip("/"), pattern.lstrip("/"))
     ]
-    if not names:
+    if not wanted:
         raise ResourceError(f"{url}: no such file")
-    targets = [folder.path / os.path.relpath(name, parent) for name in names]
-    for name, target in zip(names, targets, strict=True):
+    for _, target in wanted:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _kept(store.open_input_stream(name, compression=None), target)
-    return folder.path if pattern is None else targets
+    _fetch(store, wanted)
+    return folder.path if pattern is None else [target for _, target in wanted]
+
+
+def _fetch(store: fs.FileSystem, wanted: Sequence[tuple[fs.FileInfo, Path]]) -> None:
+    """Copy files of a store, several at once, or several blocks of few files at once."""
+
+    def whole(one: tuple[fs.FileInfo, Path]) -> None:
+        _kept(store.open_input_stream(one[0].path, compression=None), one[1])
+
+    # Files of other stores than pyarrow's own are for one thread.
+    if isinstance(store, fs.PyFileSystem):
+        for one in wanted:
+            whole(one)
+        return
+    with ThreadPoolExecutor(_STREAMS) as pool:
+        try:
+            if len(wanted) >= _STREAMS:
+                list(pool.map(whole, wanted))
+                return
+            for info, target in wanted:
+                _fetch_blocks(store, info, target, pool)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _fetch_blocks(store: fs.FileSystem, info: fs.FileInfo, target: Path, pool: ThreadPoolExecutor) -> None:
+    with store.open_input_file(info.path) as stream, target.open("wb") as file:
+
+        def block(at: int) -> None:
+            size = min(_BLOCK, info.size - at)
+            data = stream.read_at(size, at)
+            if len(data) < size:
+                raise ResourceError(f"{info.path}: the file has become shorter while it was read")
+            with target.open("r+b") as part:
+                part.seek(at)
+                part.write(data)
+
+        file.truncate(info.size)
+        list(pool.map(block, range(0, info.size, _BLOCK)))
 
 
 def _before_magic(path: str) -> str:
