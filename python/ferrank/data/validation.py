@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from ferrank._core import Source
 from ferrank.data.opening import numbered
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.data.tables import as_matrix, as_table, checked
+from ferrank.data.tables import as_matrix, as_table, check_names, checked
 from ferrank.data.values import (
     Column,
     Names,
@@ -144,9 +144,7 @@ def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], A
         validate_data(estimator, X, y, reset=reset, skip_check_array=True)
         return matrix[0], plain(matrix[1], "X")
     table = pa.table(as_table(X))
-    for name in table.column_names:
-        if table.schema.get_field_index(name) < 0:
-            raise DataError(f"X: two columns are called '{name}'; rename one")
+    check_names(table.column_names, "X")
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if 0 in table.shape:
         raise DataError(

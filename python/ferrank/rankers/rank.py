@@ -15,7 +15,7 @@ from ferrank._core import Source
 from ferrank.data.categories import CategoricalFeatures
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
-from ferrank.data.tables import as_table
+from ferrank.data.tables import as_table, check_names
 from ferrank.errors import SettingError, SpoiledDataWarning
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
@@ -250,6 +250,7 @@ def _named(data: Any, feature_names: Sequence[str] | None) -> Any:
     columns, names = np.asarray(data).T, [str(name) for name in feature_names]
     if len(names) != len(columns):
         raise SettingError(f"feature_names: {len(names)} names for {len(columns)} columns; give one for each")
+    check_names(names, "feature_names")
     return pa.table(as_table(dict(zip(names, columns, strict=True))))
 
 
