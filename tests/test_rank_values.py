@@ -155,6 +155,17 @@ def test_a_list_of_classes_is_the_target_and_a_list_of_columns_names_it() -> Non
     assert named.targets == ["c", "d"]
 
 
+def test_classes_that_are_called_as_columns_are_values() -> None:
+    rng = np.random.default_rng(0)
+    frame, bases = pd.DataFrame(X[:, :4], columns=list("ACGT")), rng.choice(list("ACGT"), len(X))
+    for classes in (bases, bases.tolist(), pd.Series(bases)):
+        assert fr.rank(frame, classes, n_estimators=2).features == list("ACGT")
+        assert fr.Dataset(frame, classes).features == list("ACGT")
+        assert fr.check(frame, classes).n_columns == 5
+    assert fr.rank(frame[:4], list("CG"), n_estimators=2).targets == ["C", "G"]
+    assert fr.rank(frame[:2], list("CG"), n_estimators=2).targets == ["C", "G"]
+
+
 def test_spoiled_columns_are_told_with_the_targets_beside_them() -> None:
     names = [f"customer {number}" for number in range(len(Y))]
     with pytest.warns(fr.SpoiledDataWarning, match="identifier: column 'id'"):

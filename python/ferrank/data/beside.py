@@ -40,10 +40,10 @@ def target_names(data: Any, target: Any) -> list[str] | None:
         )
     if is_lazy(target) or np.ndim(target) != 1 or not all(isinstance(name, str) for name in target):
         return None
-    # A class for each row looks like names of columns.
+    # A class for each row looks like names of columns, but these occur once.
     n_rows, names = (None, ()) if is_lazy(data) else _rows_and_names(data)
-    is_of_rows = len(target) == n_rows and not all(name in names for name in target)
-    return None if is_of_rows else list(target)
+    are_names = len(set(target)) == len(target) and all(name in names for name in target)
+    return list(target) if are_names or len(target) != n_rows else None
 
 
 def _rows_and_names(data: Any) -> tuple[int | None, Container[str]]:

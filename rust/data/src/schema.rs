@@ -537,11 +537,14 @@ impl<'a> Resolver<'a> {
     fn take(&self, taken: &mut FxHashMap<usize, &'static str>, column: usize, role: &'static str) -> Result<()> {
         match taken.insert(column, role) {
             None => Ok(()),
-            Some(before) => Err(Error::Data(format!(
-                "{}: column '{}' is given as {before} and as {role}; name it once",
-                self.source,
-                self.schema.field(column).name()
-            ))),
+            Some(before) => {
+                let twice = if before == role { "twice".into() } else { format!("and as {role}") };
+                Err(Error::Data(format!(
+                    "{}: column '{}' is given as {before} {twice}; name it once",
+                    self.source,
+                    self.schema.field(column).name()
+                )))
+            }
         }
     }
 
