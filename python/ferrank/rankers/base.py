@@ -73,7 +73,7 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
     ) -> tuple[Source, dict[str, Any]]:
         """Return the rows as a source and the roles of its columns, given those of earlier batches."""
         own = self._own_roles()
-        if holds_label_sets(own["task"], own["hierarchy"]):
+        if holds_label_sets(own["task"], own["hierarchy"], y):
             y = label_sets(y)
         source, roles = validation.join(self, X, y, sample_weight, groups, like)
         self._count_selected()

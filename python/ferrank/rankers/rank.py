@@ -67,8 +67,9 @@ def rank(
         or list of delayed partitions or futures, which are ranked on the cluster.
     target : str, sequence of str or array, optional
         The names of the targets; ``task`` says which stand for classes. Or their values, an array of shape
-        (n_rows,) or (n_rows, n_targets), as scikit-learn's ``y``. One of ``target``, ``target_last`` and
-        ``labels`` is required, unless the file defines its labels or the task is "unsupervised".
+        (n_rows,) or (n_rows, n_targets), as scikit-learn's ``y``, or a list of label sets: lists, tuples or
+        sets of strings. One of ``target``, ``target_last`` and ``labels`` is required, unless the file
+        defines its labels or the task is "unsupervised".
     target_last : int, optional
         Number of columns at the end that are the targets.
     labels : path, optional
