@@ -121,15 +121,16 @@ def html_table(ranking: "Ranking", top: int) -> str:
 
 
 def heading(ranking: "Ranking") -> str:
-    """Return what is ranked, for what, by how many rows."""
-    if not ranking.targets:
-        return f"{len(ranking.features):,} features ranked without a target, {ranking.n_rows:,} rows"
-    targets = ", ".join(shorten(name) for name in ranking.targets[:3])
-    if len(ranking.targets) > 3:
-        targets += f" and {len(ranking.targets) - 3:,} more"
-    return (
-        f"{len(ranking.features):,} features ranked for {ranking.task} of {targets}, {ranking.n_rows:,} rows"
-    )
+    """Return what is ranked, for what, by how many rows, as far as it is known."""
+    purpose = f"for {ranking.task}"
+    if ranking.targets:
+        purpose += " of " + ", ".join(shorten(name) for name in ranking.targets[:3])
+        if len(ranking.targets) > 3:
+            purpose += f" and {len(ranking.targets) - 3:,} more"
+    elif ranking.task == "unsupervised":
+        purpose = "without a target"
+    rows = f", {ranking.n_rows:,} rows" if ranking.n_rows else ""
+    return f"{len(ranking.features):,} features ranked {purpose}{rows}"
 
 
 def _shown_q(value: float) -> str:
