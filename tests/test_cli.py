@@ -136,6 +136,13 @@ def test_same_as_python(run: Run, data: Path, mixed: pa.Table) -> None:
     assert found["scores"] == ranking.to_dict()["scores"]
 
 
+def test_messages_call_the_task_by_its_option(run: Run, data: Path) -> None:
+    done = run("rank", data, "--target", "colour", "--task", "regression")
+    assert done.returncode == 2
+    assert done.stderr.startswith("ferrank: error: --task: regression needs a numeric target")
+    assert "did you mean --unsupervised?" in run("rank", data, "--unsupervized").stderr
+
+
 def test_several_targets(run: Run, data: Path) -> None:
     options = ["--trees", 3, "--json", "--target", "y", "--target", "b", "--by-target"]
     options += ["--target-weight", 1, "--target-weight", 0.5]
