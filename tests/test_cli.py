@@ -296,8 +296,10 @@ def test_settings_of_the_other_ranker_are_refused(run: Run, data: Path) -> None:
     assert "--trees: a setting of --ranker forest, not of relief" in done.stderr
     done = run("rank", data, "--target", "y", "--ranker", "forest", "--neighbors", 5)
     assert "--neighbors: a setting of --ranker relief, not of forest" in done.stderr
-    done = run("rank", data, "--target", "y", "--neighbors", 5, "--sigma", 20)
-    assert "a setting of --ranker relief, not of forest" in done.stderr
+    done = run("rank", data, "--target", "y", "--trees", 5, "--sigma", 20)
+    assert "--sigma: a setting of --ranker relief, not of forest" in done.stderr
+    done = run("rank", data, "--target", "y", "--neighbors", 5, "--sigma", 20, "--json")
+    assert json.loads(done.stdout)["settings"]["ranker"] == "relief"
 
 
 @pytest.fixture(scope="module")

@@ -208,7 +208,7 @@ def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> 
             default="auto",
             help="joint: a forest, Relief and tests of single features together, which say what is relevant; "
             "association: the tests alone; univariate: scores of single features; default: auto, which is "
-            "joint unless settings of the forest are given",
+            "joint unless settings that another one alone has are given",
         )
     else:
         group.add_argument(

@@ -38,6 +38,7 @@ __all__ = [
     "Plan",
     "ReliefPlan",
     "UnivariatePlan",
+    "listed",
     "plain",
     "refuse_client",
     "seed_of",
@@ -295,7 +296,7 @@ class ForestPlan(EnginePlan):
         used = "error" if self.supervision is None else "use"
         return {
             "scores": scores,
-            "decay": _listed(self.decay),
+            "decay": listed(self.decay),
             "unlabelled": used if self.unlabelled is None else self.unlabelled,
         }
 
@@ -325,11 +326,11 @@ class ReliefPlan(EnginePlan):
             )
         used = "use" if self.influence is not None else "error"
         return {
-            "scores": _listed(self.scores),
-            "n_neighbors": _listed(self.n_neighbors),
-            "sigma": _listed(self.sigma),
-            "n_iterations": _listed(self.n_iterations),
-            "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
+            "scores": listed(self.scores),
+            "n_neighbors": listed(self.n_neighbors),
+            "sigma": listed(self.sigma),
+            "n_iterations": listed(self.n_iterations),
+            "target_distance": [] if self.target_distance is None else listed(self.target_distance),
             "class_priors": _priors(self.class_priors),
             "unlabelled": self.unlabelled or used,
             "influence": _INFLUENCE if self.influence is None else self.influence,
@@ -425,7 +426,7 @@ def _without(roles: dict[str, Any], dropped: list[str]) -> dict[str, Any]:
 _INFLUENCE = (0.0, 1.0)
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """Return a single value as a list, a sequence as it is."""
     return [value] if value is None or isinstance(value, str) or not hasattr(value, "__len__") else value
 
@@ -463,7 +464,7 @@ class UnivariatePlan(EnginePlan):
         return {"task": None, **_own_defaults(cls._engine), **of_runs, "n_features_to_select": None}
 
     def _resolved(self) -> dict[str, Any]:
-        return {"scores": _listed(self.scores), "unlabelled": self.unlabelled or "error"}
+        return {"scores": listed(self.scores), "unlabelled": self.unlabelled or "error"}
 
     def _rank_partitions(
         self,
