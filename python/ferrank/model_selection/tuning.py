@@ -30,7 +30,7 @@ from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import estimator_of
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.plan import EnginePlan, Plan
-from ferrank.rankers.registry import dataset_of, opened, plan_of
+from ferrank.rankers.registry import dataset_of, opened, plan_of, unknown_setting
 from ferrank.rankers.relief import ReliefRanker
 from ferrank.ranking import Ranking
 from ferrank.ranking.text import table
@@ -208,6 +208,11 @@ def tune_source(
     if not targets:
         raise SettingError("task: settings are judged by a target, the task unsupervised has none")
     grid = dict(_grid_of(ranker) if grid is None else grid)
+    for name, values in grid.items():
+        if name not in ranker._defaults():
+            raise unknown_setting(name, ranker._defaults(), type(ranker).__name__)
+        if isinstance(values, str) or not hasattr(values, "__len__"):
+            raise SettingError(f"grid: {name}: {values!r} is no sequence of values to try; use [{values!r}]")
     candidates = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     if not candidates:
         raise SettingError("grid: nothing to try; give a value for each setting")

@@ -23,7 +23,7 @@ from ferrank.data.opening import regular
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import replace
 from ferrank.progress import Progress
-from ferrank.rankers.plan import Plan
+from ferrank.rankers.plan import EnginePlan, Plan
 from ferrank.rankers.registry import opened, plan_of
 from ferrank.ranking import Ranking
 from ferrank.resources import threads_of
@@ -224,8 +224,7 @@ def profile(
     >>> one.merge(two).to_arrow().select(["name", "min", "max"]).to_pylist()
     [{'name': 'a', 'min': 1.0, 'max': 7.0}, {'name': 'y', 'min': 0.5, 'max': 2.0}]
     """
-    chosen = plan_of(ranker, settings)
-    chosen._check_is_whole("accumulators")
+    chosen = _plan(ranker, settings)
     source, roles = opened(
         chosen,
         data,
@@ -295,8 +294,7 @@ def accumulate(
     >>> accumulator.ranking().top(1)
     ['a']
     """
-    chosen = plan_of(ranker, settings)
-    chosen._check_is_whole("accumulators")
+    chosen = _plan(ranker, settings)
     source, roles = opened(
         chosen,
         data,
@@ -373,3 +371,15 @@ def _ends(keys: range | None) -> tuple[int, int] | None:
     if not isinstance(keys, range) or keys.step != 1 or keys.start < 0 or not keys:
         raise SettingError(f"keys: {keys!r}; use a range of at least one number from 0 on, in steps of 1")
     return keys.start, keys.stop
+
+
+def _plan(ranker: Plan | str | None, settings: dict[str, Any]) -> EnginePlan:
+    """Return the plan of one ranker, whose number of trees or queries is known."""
+    chosen = plan_of(ranker, settings)
+    if not isinstance(chosen, EnginePlan):
+        raise SettingError(
+            "ranker: 'joint' joins rankings, each of which has contributions of its own; use "
+            "ranker='forest' or ranker='relief'"
+        )
+    chosen._check_is_whole("accumulators")
+    return chosen

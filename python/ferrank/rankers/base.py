@@ -21,6 +21,7 @@ from ferrank.data.values import holds_label_sets, label_sets
 from ferrank.errors import DataError, SettingError
 from ferrank.progress import Progress
 from ferrank.rankers.plan import Plan, refuse_client
+from ferrank.rankers.registry import unknown_setting
 from ferrank.ranking import Ranking
 
 __all__ = ["Ranker"]
@@ -34,6 +35,14 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
 
     n_features_to_select: int | float | None
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"client": UNUSED}
+
+    def __new__(cls, *given: Any, **settings: Any) -> Self:
+        """Name a setting that the ranker does not have before ``__init__`` does, which suggests nothing."""
+        own = cls._defaults()
+        unknown = next((name for name in settings if name not in own), None)
+        if unknown is not None:
+            raise unknown_setting(unknown, own, cls.__name__)
+        return super().__new__(cls)
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; for a dask collection, a dask collection."""

@@ -19,7 +19,7 @@ from ferrank.data.tables import as_table, check_names
 from ferrank.errors import SettingError, SpoiledDataWarning
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
-from ferrank.rankers.registry import chosen_plan, dataset_of, given_twice, opened, with_preset
+from ferrank.rankers.registry import chosen_plan, dataset_of, opened, plan_of, with_preset
 from ferrank.ranking import Ranking
 from ferrank.ranking.clusters import check_association, clusters_of
 from ferrank.run import finish
@@ -285,7 +285,7 @@ def grow_tree(
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     groups: str | None = None,
-    ranker: "ForestRanker | None" = None,
+    ranker: 'ForestRanker | Literal["forest"] | None' = None,
     **settings: Any,
 ) -> pa.Table:
     """Grow one tree of the forest that :func:`rank` grows with the same arguments.
@@ -319,9 +319,9 @@ def grow_tree(
      {'node': 1, 'depth': 1, 'feature': None, 'cut': None},
      {'node': 2, 'depth': 1, 'feature': None, 'cut': None}]
     """
-    if ranker is not None and settings:
-        raise given_twice(settings)
-    chosen = ForestPlan(**settings) if ranker is None else ranker
+    chosen = plan_of(ranker, settings)
+    if not isinstance(chosen, ForestPlan):
+        raise SettingError(f"ranker: {ranker!r} grows no trees; use a ForestRanker, or leave it out")
     source, roles = opened(
         chosen,
         data,

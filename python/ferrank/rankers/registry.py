@@ -1,6 +1,6 @@
 """Plans by the name of the ranker, and data sets opened for them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ferrank._core import Source
@@ -29,6 +29,7 @@ __all__ = [
     "given_twice",
     "opened",
     "plan_of",
+    "unknown_setting",
     "with_preset",
 ]
 
@@ -105,24 +106,23 @@ def plan_of(ranker: Plan | type[Plan] | str | None, settings: dict[str, Any]) ->
         raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(PLANS)}")
     for setting in settings:
         if setting not in PLANS[name]._defaults():
-            raise _unknown(setting, name)
+            raise unknown_setting(setting, PLANS[name]._defaults(), f"ranker='{name}'")
     return PLANS[name](**settings)
 
 
-def _unknown(setting: str, name: str) -> SettingError:
-    """Return the error for a setting that the ranker called ``name`` does not have."""
+def unknown_setting(setting: str, own: Iterable[str], ranker: str) -> SettingError:
+    """Return the error for a setting that ``ranker``, which has its ``own`` ones, does not have."""
     from difflib import get_close_matches
 
     others = [other for other, plan in PLANS.items() if setting in plan._defaults()]
-    own = list(PLANS[name]._defaults())
-    known = [own, [one for plan in PLANS.values() for one in plan._defaults()]]
+    known = [list(own), [one for plan in PLANS.values() for one in plan._defaults()]]
     near = [_MEANT[setting]] if setting in _MEANT else []
     near += [one for names in known for one in get_close_matches(setting, names, n=1, cutoff=0.7)]
     if others:
         hint = f"it is one of ranker='{others[0]}'"
     else:
         hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(own)}"
-    return SettingError(f"{setting}: not a setting of ranker='{name}'; {hint}")
+    return SettingError(f"{setting}: not a setting of {ranker}; {hint}")
 
 
 def chosen_plan(

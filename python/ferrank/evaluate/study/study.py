@@ -29,6 +29,7 @@ from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidd
 from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
 from ferrank.progress import Progress, shown
+from ferrank.rankers.estimators import ranker_of
 
 __all__ = ["Study"]
 
@@ -46,7 +47,7 @@ class Study:
     ----------
     data : mapping of str to Dataset, to (Dataset, Dataset) or to Synthetic
         The data sets by name. Two are rows for training and for testing, which are then not split.
-    rankers : mapping of str to ranker, or to model
+    rankers : mapping of str to ranker, to the name of one, or to model
         The rankers by name; each score of a ranker is a method, and "unweighted" one more. A model, such as
         :class:`~ferrank.ReliefTree`, is judged by what it predicts itself.
     judge : WeightedNeighbors, ErrorCurves, Truth, KeptImportances or callable, or a mapping of names to them
@@ -106,7 +107,8 @@ class Study:
         for what, names in (("data", data), ("rankers", rankers)):
             if not names:
                 raise SettingError(f"{what}: there are none; give one at least")
-        self.data, self.rankers = dict(data), dict(rankers)
+        self.data = dict(data)
+        self.rankers = {name: ranker_of(one) for name, one in rankers.items()}
         self.judge: Judge | Mapping[str, Judge] = WeightedNeighbors() if judge is None else judge
         self.splits = Repeated() if splits is None else splits
         self.labelled: list[int | None] = [None] if labelled is None else list(labelled)
