@@ -139,6 +139,51 @@ def test_columns_of_which_the_same_is_said_are_told_together() -> None:
     assert json.loads(json.dumps(found.to_dict()))["findings"][0]["kind"] == "constant"
 
 
+def _visits(**patient: Any) -> Table:
+    """Return a table of 40 patients, 5 visits each, with what is the same in all visits of a patient."""
+    rng = np.random.default_rng(2)
+    of_patient = {name: np.repeat(values, 5) for name, values in patient.items()}
+    return pd.DataFrame(of_patient | {"v": rng.normal(size=200), "y": rng.normal(size=200)})
+
+
+SIZES = np.random.default_rng(3).integers(12, size=400)
+AGES, WEIGHTS = np.random.default_rng(4).normal(size=(2, 40))
+COPIES: dict[str, tuple[Table, list[list[str]]]] = {
+    "unit": (clean().assign(g=lambda t: t.a * 1.8 + 32), [["a", "g"]]),
+    "rounded unit": (clean().assign(a=lambda t: t.a.round(1), h=lambda t: t.a * 2.54), [["a", "h"]]),
+    "reversed scale": (clean().assign(g=lambda t: 9 - t["count"]), [["count", "g"]]),
+    "reversed numbers": (clean().assign(g=lambda t: -t.a), [["a", "g"]]),
+    "code and name": (
+        clean().assign(code=SIZES, name=[f"plan {31 * size % 37}" for size in SIZES]),
+        [["code", "name"]],
+    ),
+    "two names": (
+        clean().assign(one=[f"c{size}" for size in SIZES], two=[f"d{-size}" for size in SIZES]),
+        [["one", "two"]],
+    ),
+    "covariates of patients": (_visits(age=AGES, bmi=WEIGHTS), []),
+    "covariates in whole numbers": (
+        _visits(age=np.arange(30, 70), income=np.random.default_rng(5).permutation(40) * 1000),
+        [],
+    ),
+    "covariates and a name": (_visits(age=AGES, who=[f"p{n}" for n in range(40)]), []),
+    "covariates and a copy": (_visits(age=AGES, bmi=WEIGHTS, months=12 * AGES), [["age", "months"]]),
+    "shuffled covariates": (_visits(age=AGES, bmi=WEIGHTS).sample(frac=1, random_state=0), []),
+    "repeated rows": (pd.concat([clean()] * 2), []),
+    "shuffled repeated rows": (pd.concat([clean()] * 3).sample(frac=1, random_state=0), []),
+    "repeated names": (
+        pd.concat([clean().assign(one=[f"a{n}" for n in range(400)], two=[f"b{n}" for n in range(400)])] * 3),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_say_the_same_in_every_order_of_the_rows(name: str) -> None:
+    table, copies = COPIES[name]
+    assert [finding.columns for finding in fr.check(table, "y") if "copies" in finding.kind] == copies
+
+
 def test_large_tables_are_sampled_and_containers_agree(tmp_path: Path) -> None:
     table = clean(30_000).assign(row=np.arange(30_000))
     found = fr.check(table, "y")
