@@ -132,6 +132,31 @@ def test_clean_tables_are_left_alone(seed: int) -> None:
     assert list(fr.check(classes(table), "y")) == []
 
 
+@pytest.mark.parametrize("kind", [float, int, str])
+def test_codes_that_are_named_as_categorical_are_no_numbers_in_strings(kind: type) -> None:
+    codes = np.random.default_rng(0).integers(1000, 1040, 400)
+    table = clean().assign(postcode=[kind(code) for code in codes])
+    assert list(fr.check(fr.Dataset(table, "y", categorical_features=["postcode"]))) == []
+    assert [finding.kind for finding in fr.check(table, "y")] != []
+
+
+def test_infinity_is_found_and_counted() -> None:
+    table = clean()
+    table.loc[[3, 5], "a"], table.loc[7, "y"] = np.inf, -np.inf
+    table["b"] = np.inf
+    table["count"] = table["count"].astype(float).where(table.index > 2, np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fr.check(table, "y").of("infinity")
+        fr.check(table.assign(y=table.c), "y")
+    assert [(finding.columns, finding.found.split(",")[0]) for finding in found] == [
+        (["a"], "2 of 400 rows hold infinity"),
+        (["b"], "400 of 400 rows hold infinity"),
+        (["count"], "3 of 400 rows hold infinity"),
+        (["y"], "1 of 400 rows hold infinity"),
+    ]
+
+
 def test_columns_of_which_the_same_is_said_are_told_together() -> None:
     found = fr.check(clean().assign(one=1, two=2), "y")
     assert [finding.columns for finding in found] == [["one", "two"]]
