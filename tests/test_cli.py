@@ -339,7 +339,7 @@ def test_evaluate_as_json_and_in_a_file(run: Run, data: Path, rankings: list[Pat
     [
         ([], "the following arguments are required: --test"),
         (["--test", "none.csv"], "none.csv: no such file"),
-        (["--test", "DATA", "--ranking", "none.csv"], "none.csv: No such file"),
+        (["--test", "DATA", "--ranking", "none.csv"], "none.csv: no such file"),
         (["--test", "DATA", "--neighbors", "0"], "--neighbors"),
         (["--test", "DATA", "--neighbors", "241"], "241 neighbors of 240 training rows"),
         (["--test", "DATA", "--output", "found.txt"], "unknown suffix '.txt'"),

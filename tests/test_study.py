@@ -267,7 +267,11 @@ def test_a_plan_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('path = "iris.arff"', 'path = "none.arff"', "data.iris: there is no such file in"),
+        (
+            'path = "iris.arff"',
+            'path = "none.arff"',
+            "none.arff: no such file; give the folder",
+        ),
         ('path = "iris.arff"', "path = 3", "data.iris.path: name the file"),
         ('target = "class"', 'targets = "class"', "data.iris.targets: no such key; there are drop"),
         ("folds = 2", "folds = 1", "splits: folds: 1 must be 2 or more"),

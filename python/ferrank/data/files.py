@@ -55,6 +55,8 @@ def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder)
     suffix = suffix_of(regular(path))
     reader = _READERS.get(suffix, _ONLY_BY_NAME.get(suffix))
     if reader is None:
+        if labels is not None:
+            regular(labels)
         return Source.open(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")

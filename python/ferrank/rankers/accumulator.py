@@ -21,7 +21,7 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.data.opening import regular
 from ferrank.errors import DataError, ResourceError, SettingError
-from ferrank.output import replace
+from ferrank.output import check_folder, replace
 from ferrank.progress import Progress
 from ferrank.rankers.plan import EnginePlan, Plan
 from ferrank.rankers.registry import opened, plan_of
@@ -109,8 +109,9 @@ class Accumulator:
         ResourceError, DataError
             The file cannot be read; it is something else, damaged, or cut off.
         """
+        path = regular(path)
         try:
-            data = regular(path).read_bytes()
+            data = path.read_bytes()
         except OSError as error:
             raise ResourceError(f"{path}: {error}") from error
         return cls.from_bytes(data, str(path))
@@ -122,8 +123,7 @@ class Accumulator:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, which is replaced in one step."""
         path = Path(path)
-        if not path.parent.is_dir():
-            raise ResourceError(f"{path}: the folder {path.parent} does not exist; make it first")
+        check_folder(path)
         data = self.to_bytes()
         replace(path, lambda partial: partial.write_bytes(data))
 
@@ -295,6 +295,8 @@ def accumulate(
     ['a']
     """
     chosen = _plan(ranker, settings)
+    if resume is not None:
+        check_folder(resume)
     source, roles = opened(
         chosen,
         data,

@@ -17,6 +17,7 @@ from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
 from ferrank.data.tables import as_table, check_names
 from ferrank.errors import SettingError, SpoiledDataWarning
+from ferrank.output import check_folder
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
 from ferrank.rankers.registry import chosen_plan, dataset_of, opened, plan_of, with_preset
@@ -208,6 +209,8 @@ def _rank_dataset(
         roles = dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
         partitions = _partitions(dataset, ranker, scheduler)
         return ranker._rank_partitions(partitions, roles, scheduler, progress, resume)
+    if resume is not None:
+        check_folder(resume)
     source, roles = opened(ranker, dataset)
     if not dataset._is_checked:
         dataset._is_checked = True
