@@ -53,6 +53,9 @@ class Baseline(Ranker):
     hierarchy = None
     """None of them ranks for label hierarchies."""
 
+    def __init__(self) -> None:
+        """Make a ranker without parameters."""
+
     @abstractmethod
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
