@@ -131,7 +131,7 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True, groups: 
         help="a column to leave out; can be repeated",
     )
     if weights:
-        group.add_argument("--weight", metavar="NAME", help="column of row weights")
+        group.add_argument("--weight", dest="sample_weight", metavar="NAME", help="column of row weights")
     if groups:
         group.add_argument(
             "--groups",

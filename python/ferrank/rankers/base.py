@@ -68,7 +68,10 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
             fitted: Self = on_scheduler(client, partial(self._fit_collection, X, y, sample_weight, groups))
             return fitted
         refuse_client(client, "X")
-        self._keep(self._rank_source(*self._examples(X, y, sample_weight, groups)))
+        source, roles = self._examples(X, y, sample_weight, groups)
+        if sample_weight is not None and not np.asarray(sample_weight).any():
+            raise DataError("sample_weight: all weights are zero; give some rows a weight above it")
+        self._keep(self._rank_source(source, roles))
         return self
 
     def _keep(self, result: Ranking) -> None:

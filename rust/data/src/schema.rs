@@ -555,7 +555,7 @@ impl<'a> Resolver<'a> {
             Targets::Named(names) => names.iter().map(|n| self.find(n, "target")).collect::<Result<_>>()?,
             Targets::Last(count) if *count >= total => {
                 return Err(Error::Setting(format!(
-                    "target-last: {count} of {total} columns of {} leaves no feature",
+                    "target_last: {count} of {total} columns of {} leaves no feature",
                     self.source
                 )));
             }
