@@ -105,12 +105,22 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 def with_csv(chosen: argparse.Namespace) -> argparse.Namespace:
     """Replace the names of data files by CSV files if it was said how they are written."""
     given = {name: vars(chosen).get(name) for name in ("delimiter", "header", "encoding")}
-    if any(value is not None for value in given.values()):
+    setting = next((name for name, value in given.items() if value is not None), None)
+    if setting is not None:
         from ferrank.data.delimited import CSVFile
+        from ferrank.data.files import is_self_describing
+        from ferrank.errors import SettingError
 
-        for name in ("data", "test"):
-            if isinstance(vars(chosen).get(name), str):
-                setattr(chosen, name, CSVFile(getattr(chosen, name), **given))
+        files = {
+            name: vars(chosen)[name] for name in ("data", "test") if isinstance(vars(chosen).get(name), str)
+        }
+        csv = {name: path for name, path in files.items() if not is_self_describing(path)}
+        if files and not csv:
+            raise SettingError(
+                f"{setting}: for CSV files, which {next(iter(files.values()))} is not; leave it out"
+            )
+        for name, path in csv.items():
+            setattr(chosen, name, CSVFile(path, **given))
     return chosen
 
 

@@ -63,6 +63,12 @@ def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder)
     return reader(path, as_text, temp_dir)
 
 
+def is_self_describing(path: str | os.PathLike[str]) -> bool:
+    """Return True if the file is of a format that says how it is written, as CSV does not, by its suffix."""
+    suffix = suffix_of(Path(path))
+    return suffix == ".json" or (suffix in _SUFFIXES and _READERS.get(suffix) is not _csv)
+
+
 def members(data: Any) -> list[Path] | None:
     """Return the files of the data set that ``data`` names: a folder, a pattern, or a sequence of paths.
 
