@@ -115,10 +115,10 @@ def rank(
         File to which the contributions of trees or queries are written as they are computed. A run that was
         killed continues from the file when called with the same arguments, and gives the same bits. A
         complete run can be extended to more trees (``n_estimators``; not with ``per_target``). The joint
-        ranker writes a file for each of its rankers, with ``.forest`` or ``.relief`` appended to the name. An
-        incomplete last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
-        For a dask collection, a folder that the client and all workers see, or the URL of one in an object
-        store; tests of association are made anew.
+        ranker writes a file for each of its rankers, with ``.forest``, ``.relief`` and ``.association``
+        appended to the name. An incomplete last entry is dropped with a :class:`ResumeWarning`. A file of
+        another run is an error. For a dask collection, a folder that the client and all workers see, or the
+        URL of one in an object store; tests of association are made anew.
     progress : callable or bool, optional
         Called as ``progress(phase, done, total)`` ten times per second. True draws a line on stderr, or a bar
         in a notebook if tqdm is installed.
