@@ -221,6 +221,19 @@ def _errors(ranking: "Ranking", top: int) -> list[str]:
     return lines
 
 
+def _too_many(ranking: "Ranking") -> list[str]:
+    """Return which settings ask for more rows than there are, so that they do not do what they say."""
+    n_rows, settings = ranking.n_rows, ranking.settings
+    lines = []
+    leaf = settings.get("min_samples_leaf", 1)
+    if leaf > max(n_rows / 2, 1):
+        lines.append(f"no tree can split: a leaf of {leaf:,} rows is more than half of the {n_rows:,}")
+    neighbors = max(np.atleast_1d(settings.get("n_neighbors", 0)))
+    if settings.get("neighborhood") == "nearest" and neighbors >= n_rows:
+        lines.append(f"{neighbors:,} neighbors, but a row has {n_rows - 1:,} others: none is left out")
+    return lines
+
+
 def _model_errors(ranking: "Ranking") -> list[str]:
     """Return how well the forest predicts, and which targets no better than guessing."""
     errors = ranking.model_error or {}
@@ -269,6 +282,7 @@ def notes(ranking: "Ranking", top: int) -> list[str]:
     """Return what the scores and errors mean, how good the model is, and what is relevant."""
     lines = _definitions(ranking)
     lines += _errors(ranking, top)
+    lines += _too_many(ranking)
     lines += _model_errors(ranking)
     if ranking.relevance is not None:
         lines.append(_verdicts(ranking.relevance))
