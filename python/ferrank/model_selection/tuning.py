@@ -208,11 +208,11 @@ def tune_source(
     if not targets:
         raise SettingError("task: settings are judged by a target, the task unsupervised has none")
     grid = dict(_grid_of(ranker) if grid is None else grid)
-    for name, values in grid.items():
-        if name not in ranker._defaults():
-            raise unknown_setting(name, ranker._defaults(), type(ranker).__name__)
-        if isinstance(values, str) or not hasattr(values, "__len__"):
-            raise SettingError(f"grid: {name}: {values!r} is no sequence of values to try; use [{values!r}]")
+    for setting, tried in grid.items():
+        if setting not in ranker._defaults():
+            raise unknown_setting(setting, ranker._defaults(), type(ranker).__name__)
+        if isinstance(tried, str) or not hasattr(tried, "__len__"):
+            raise SettingError(f"grid: {setting}: {tried!r} is no sequence of values to try; use [{tried!r}]")
     candidates = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     if not candidates:
         raise SettingError("grid: nothing to try; give a value for each setting")

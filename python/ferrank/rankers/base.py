@@ -42,7 +42,8 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         unknown = next((name for name in settings if name not in own), None)
         if unknown is not None:
             raise unknown_setting(unknown, own, cls.__name__)
-        return super().__new__(cls)
+        made: Self = super().__new__(cls)
+        return made
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; for a dask collection, a dask collection."""

@@ -647,9 +647,10 @@ def _plain(value: Any) -> Any:
 def seed_of(random_state: Any) -> int:
     """Return the seed given by ``random_state``; an integer is the seed itself, None draws one."""
     if isinstance(random_state, numbers.Integral):
-        if not 0 <= random_state < 1 << 64:
-            raise SettingError(f"random_state: {random_state} is not a whole number in 0 … 2^64 - 1")
-        return int(random_state)
+        seed = int(random_state)
+        if not 0 <= seed < 1 << 64:
+            raise SettingError(f"random_state: {seed} is not a whole number in 0 … 2^64 - 1")
+        return seed
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(1 << 32))
     if random_state is None:
