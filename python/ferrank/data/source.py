@@ -100,7 +100,8 @@ def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         reader = pa.RecordBatchReader.from_stream(source)
     except pa.ArrowException as error:  # a name that cannot be handed over
         raise DataError(f"{source.name}: {error}") from error
-    given, schema = reader.schema, _without_views(reader.schema)
+    given = reader.schema
+    schema = _without_views(given)
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
