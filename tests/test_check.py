@@ -132,11 +132,81 @@ def test_clean_tables_are_left_alone(seed: int) -> None:
     assert list(fr.check(classes(table), "y")) == []
 
 
+@pytest.mark.parametrize("kind", [float, int, str])
+def test_codes_that_are_named_as_categorical_are_no_numbers_in_strings(kind: type) -> None:
+    codes = np.random.default_rng(0).integers(1000, 1040, 400)
+    table = clean().assign(postcode=[kind(code) for code in codes])
+    assert list(fr.check(fr.Dataset(table, "y", categorical_features=["postcode"]))) == []
+    assert [finding.kind for finding in fr.check(table, "y")] != []
+
+
+def test_infinity_is_found_and_counted() -> None:
+    table = clean()
+    table.loc[[3, 5], "a"], table.loc[7, "y"] = np.inf, -np.inf
+    table["b"] = np.inf
+    table["count"] = table["count"].astype(float).where(table.index > 2, np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fr.check(table, "y").of("infinity")
+        fr.check(table.assign(y=table.c), "y")
+    assert [(finding.columns, finding.found.split(",")[0]) for finding in found] == [
+        (["a"], "2 of 400 rows hold infinity"),
+        (["b"], "400 of 400 rows hold infinity"),
+        (["count"], "3 of 400 rows hold infinity"),
+        (["y"], "1 of 400 rows hold infinity"),
+    ]
+
+
 def test_columns_of_which_the_same_is_said_are_told_together() -> None:
     found = fr.check(clean().assign(one=1, two=2), "y")
     assert [finding.columns for finding in found] == [["one", "two"]]
     assert "constant: columns 'one' and 'two': the same value in all rows; drop it" in str(found)
     assert json.loads(json.dumps(found.to_dict()))["findings"][0]["kind"] == "constant"
+
+
+def _visits(**patient: Any) -> Table:
+    """Return a table of 40 patients, 5 visits each, with what is the same in all visits of a patient."""
+    rng = np.random.default_rng(2)
+    of_patient = {name: np.repeat(values, 5) for name, values in patient.items()}
+    return pd.DataFrame(of_patient | {"v": rng.normal(size=200), "y": rng.normal(size=200)})
+
+
+SIZES = np.random.default_rng(3).integers(12, size=400)
+AGES, WEIGHTS = np.random.default_rng(4).normal(size=(2, 40))
+COPIES: dict[str, tuple[Table, list[list[str]]]] = {
+    "unit": (clean().assign(g=lambda t: t.a * 1.8 + 32), [["a", "g"]]),
+    "rounded unit": (clean().assign(a=lambda t: t.a.round(1), h=lambda t: t.a * 2.54), [["a", "h"]]),
+    "reversed scale": (clean().assign(g=lambda t: 9 - t["count"]), [["count", "g"]]),
+    "reversed numbers": (clean().assign(g=lambda t: -t.a), [["a", "g"]]),
+    "code and name": (
+        clean().assign(code=SIZES, name=[f"plan {31 * size % 37}" for size in SIZES]),
+        [["code", "name"]],
+    ),
+    "two names": (
+        clean().assign(one=[f"c{size}" for size in SIZES], two=[f"d{-size}" for size in SIZES]),
+        [["one", "two"]],
+    ),
+    "covariates of patients": (_visits(age=AGES, bmi=WEIGHTS), []),
+    "covariates in whole numbers": (
+        _visits(age=np.arange(30, 70), income=np.random.default_rng(5).permutation(40) * 1000),
+        [],
+    ),
+    "covariates and a name": (_visits(age=AGES, who=[f"p{n}" for n in range(40)]), []),
+    "covariates and a copy": (_visits(age=AGES, bmi=WEIGHTS, months=12 * AGES), [["age", "months"]]),
+    "shuffled covariates": (_visits(age=AGES, bmi=WEIGHTS).sample(frac=1, random_state=0), []),
+    "repeated rows": (pd.concat([clean()] * 2), []),
+    "shuffled repeated rows": (pd.concat([clean()] * 3).sample(frac=1, random_state=0), []),
+    "repeated names": (
+        pd.concat([clean().assign(one=[f"a{n}" for n in range(400)], two=[f"b{n}" for n in range(400)])] * 3),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_say_the_same_in_every_order_of_the_rows(name: str) -> None:
+    table, copies = COPIES[name]
+    assert [finding.columns for finding in fr.check(table, "y") if "copies" in finding.kind] == copies
 
 
 def test_large_tables_are_sampled_and_containers_agree(tmp_path: Path) -> None:

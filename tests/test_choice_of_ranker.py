@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ferrank import SettingError, rank
-from ferrank.rankers.registry import automatic
+from ferrank.rankers.registry import _SCORES, automatic
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,13 @@ from ferrank.rankers.registry import automatic
     [
         ({"n_tree": 5}, "n_tree: not a setting of ranker='forest'; its settings are task, bootstrap"),
         ({"n_estimator": 5}, "did you mean n_estimators?"),
+        ({"n_neighbours": 5}, "did you mean n_neighbors?"),
+        ({"scores": 5}, "scores: 5 "),
+        ({"scores": ["genie3", "relief"]}, "scores: 'relief' is not 'genie3'"),
+        (
+            {"n_estimators": 5, "sigma": 1},
+            "sigma: not a setting of ranker='forest'; it is one of ranker='relief'",
+        ),
         (
             {"ranker": "relief", "shadows": True},
             "not a setting of ranker='relief'; it is one of ranker='forest'",
@@ -36,10 +43,35 @@ def test_settings_that_do_not_exist(settings: dict[str, Any], message: str) -> N
         ({"max_depth": 3}, "forest"),
         ({"unlabelled": "use"}, "forest"),
         ({"unlabelled": "ignore"}, "joint"),
+        ({"sigma": 5}, "relief"),
+        ({"scaling": "rank"}, "relief"),
+        ({"turf_step": 0.5}, "relief"),
+        ({"neighborhood": "surf", "n_jobs": 2}, "relief"),
+        ({"class_priors": "uniform"}, "relief"),
+        ({"unlabelled": "use", "influence": (0, 1)}, "relief"),
+        ({"scores": "myopic"}, "relief"),
+        ({"scores": ["chi2", "mse"]}, "univariate"),
+        ({"n_bins": 5}, "univariate"),
+        ({"scores": ["genie3"]}, "forest"),
     ],
 )
-def test_settings_choose_between_forest_and_joint(settings: dict[str, Any], name: str) -> None:
+def test_settings_choose_the_ranker(settings: dict[str, Any], name: str) -> None:
     assert automatic(settings, weighted=False, task=None) == name
+
+
+@pytest.mark.parametrize(
+    "given", [{"weighted": True, "task": None}, {"weighted": False, "task": "unsupervised"}]
+)
+def test_weights_and_no_target_need_a_forest(given: dict[str, Any]) -> None:
+    assert automatic({"sigma": 5}, **given) == "forest"
+
+
+@pytest.mark.parametrize("name", _SCORES)
+def test_the_names_of_scores_are_those_of_the_engine(name: str) -> None:
+    table = {"a": [0.5, 1.5, 2.5, 3.5] * 20, "y": ["u", "v", "w", "w"] * 20}
+    with pytest.raises(SettingError) as caught:
+        rank(table, "y", ranker=name, scores="other")
+    assert set(re.findall(r"'(\w+)'", str(caught.value))) == _SCORES[name] | {"other"}
 
 
 def test_a_target_that_is_neither_name_nor_values() -> None:

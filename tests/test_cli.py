@@ -136,6 +136,13 @@ def test_same_as_python(run: Run, data: Path, mixed: pa.Table) -> None:
     assert found["scores"] == ranking.to_dict()["scores"]
 
 
+def test_messages_call_the_task_by_its_option(run: Run, data: Path) -> None:
+    done = run("rank", data, "--target", "colour", "--task", "regression")
+    assert done.returncode == 2
+    assert done.stderr.startswith("ferrank: error: --task: regression needs a numeric target")
+    assert "did you mean --unsupervised?" in run("rank", data, "--unsupervized").stderr
+
+
 def test_several_targets(run: Run, data: Path) -> None:
     options = ["--trees", 3, "--json", "--target", "y", "--target", "b", "--by-target"]
     options += ["--target-weight", 1, "--target-weight", 0.5]
@@ -289,8 +296,10 @@ def test_settings_of_the_other_ranker_are_refused(run: Run, data: Path) -> None:
     assert "--trees: a setting of --ranker forest, not of relief" in done.stderr
     done = run("rank", data, "--target", "y", "--ranker", "forest", "--neighbors", 5)
     assert "--neighbors: a setting of --ranker relief, not of forest" in done.stderr
-    done = run("rank", data, "--target", "y", "--neighbors", 5, "--sigma", 20)
-    assert "a setting of --ranker relief, not of forest" in done.stderr
+    done = run("rank", data, "--target", "y", "--trees", 5, "--sigma", 20)
+    assert "--sigma: a setting of --ranker relief, not of forest" in done.stderr
+    done = run("rank", data, "--target", "y", "--neighbors", 5, "--sigma", 20, "--json")
+    assert json.loads(done.stdout)["settings"]["ranker"] == "relief"
 
 
 @pytest.fixture(scope="module")
@@ -330,7 +339,7 @@ def test_evaluate_as_json_and_in_a_file(run: Run, data: Path, rankings: list[Pat
     [
         ([], "the following arguments are required: --test"),
         (["--test", "none.csv"], "none.csv: no such file"),
-        (["--test", "DATA", "--ranking", "none.csv"], "none.csv: No such file"),
+        (["--test", "DATA", "--ranking", "none.csv"], "none.csv: no such file"),
         (["--test", "DATA", "--neighbors", "0"], "--neighbors"),
         (["--test", "DATA", "--neighbors", "241"], "241 neighbors of 240 training rows"),
         (["--test", "DATA", "--output", "found.txt"], "unknown suffix '.txt'"),

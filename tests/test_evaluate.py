@@ -303,7 +303,7 @@ def test_broken_ranking_files_are_named(tmp_path: Path, text: str, message: str)
 
 
 def test_ranking_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(fr.ResourceError, match=r"none\.csv: No such file"):
+    with pytest.raises(fr.ResourceError, match=r"none\.csv: no such file"):
         judge(SMALL, tmp_path / "none.csv", SMALL)
     with pytest.raises(fr.SettingError, match="not read from"):
         judge(SMALL, tmp_path / "none.txt", SMALL)

@@ -200,7 +200,7 @@ def test_targets_that_do_not_fit_are_named() -> None:
     with pytest.raises(fr.ColumnTypeError, match="y: .*use a list of strings for each row"):
         fr.ForestRanker("hierarchical").fit(X[:2], [["a/b"], 3])
     with pytest.raises(fr.DataError, match=r"y: .*say task='hierarchical'"):
-        fr.ForestRanker().fit(X[:2], [["a/b"], ["c", "a/b"]])
+        fr.ForestRanker().fit(X[:2], [["a/b"], [3, 4]])
     with pytest.raises(fr.DataError, match="none of 2 rows has a target value"):
         fr.ForestRanker("hierarchical", unlabelled="ignore").fit(X[:2], [None, None])
     with pytest.raises(fr.DataError, match="no rows"):

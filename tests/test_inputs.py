@@ -270,6 +270,30 @@ def test_intervals_are_categories() -> None:
         assert importances(FRAME.assign(x0=column)) == expected
 
 
+@pytest.mark.parametrize("kind", ["text", "categories", "enum", "arrow"])
+def test_texts_of_polars(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    table = {
+        "a": rng.normal(size=12_000),
+        "c": rng.choice(["red", "green"], 12_000),
+        "y": rng.normal(size=12_000),
+    }
+    frame = pl.DataFrame(table)
+    if kind == "arrow":
+        views = pa.array(table["c"].tolist(), pa.string_view())
+        codes = pa.array(rng.integers(2, size=12_000), pa.int8())
+        data: Any = pa.table(table | {"c": views}).append_column(
+            "d", pa.DictionaryArray.from_arrays(codes, pa.array(["red", "green"], pa.string_view()))
+        )
+    else:
+        types = {"text": pl.String, "categories": pl.Categorical, "enum": pl.Enum(["red", "green"])}
+        data = frame.with_columns(pl.col("c").cast(types[kind]))
+        assert fr.rank(data.lazy(), "y", n_estimators=2).n_rows == 12_000
+        assert fr.rank(data.select("a"), data["c"], n_estimators=2).task == "classification"
+    assert list(fr.check(data, "y")) == []
+    assert fr.rank(fr.Dataset(data, "y"), n_estimators=2).importances().shape == (data.shape[1] - 1,)
+
+
 def test_urls_that_are_not_there(server: str) -> None:
     with pytest.raises(fr.ResourceError, match=f"{server}/none.csv: .*404"):
         fr.rank(f"{server}/none.csv", "y")

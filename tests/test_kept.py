@@ -40,6 +40,25 @@ def test_classes_are_those_that_were_given() -> None:
         assert model.score(X, given) == np.mean(predicted == given)
 
 
+@pytest.mark.parametrize(
+    ("settings", "name", "message"),
+    [
+        ({"keep_trees": False}, "predict", "predict: no trees are kept; set keep_trees=True and fit again"),
+        ({"keep_trees": False}, "oob_score_", "oob_score_: no trees are kept; set keep_trees=True"),
+        ({"ensemble": "extra_trees"}, "oob_score_", "oob_score_: each tree .* set bootstrap=True and fit"),
+        ({}, "partial_fit", "keep_trees: not available with partial_fit; leave one of the two out"),
+        ({}, "other", "'ForestRanker' object has no attribute 'other'"),
+    ],
+)
+def test_what_is_not_there_names_the_setting(settings: dict[str, Any], name: str, message: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = forest(**settings).fit(X, y == 1)
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match=message):
+        getattr(model, name)
+    assert pickle.loads(pickle.dumps(model)).result_.top(2) == model.result_.top(2)
+
+
 def test_booleans_are_predicted_as_booleans() -> None:
     X, y = load_iris(return_X_y=True)
     predicted = forest().fit(X, y == 1).predict(X)

@@ -155,6 +155,40 @@ def test_a_list_of_classes_is_the_target_and_a_list_of_columns_names_it() -> Non
     assert named.targets == ["c", "d"]
 
 
+def test_classes_that_are_called_as_columns_are_values() -> None:
+    rng = np.random.default_rng(0)
+    frame, bases = pd.DataFrame(X[:, :4], columns=list("ACGT")), rng.choice(list("ACGT"), len(X))
+    for classes in (bases, bases.tolist(), pd.Series(bases)):
+        assert fr.rank(frame, classes, n_estimators=2).features == list("ACGT")
+        assert fr.Dataset(frame, classes).features == list("ACGT")
+        assert fr.check(frame, classes).n_columns == 5
+    assert fr.rank(frame[:4], list("CG"), n_estimators=2).targets == ["C", "G"]
+    assert fr.rank(frame[:2], list("CG"), n_estimators=2).targets == ["C", "G"]
+
+
+@pytest.mark.parametrize("others", [["v", "w"], ["v"]], ids=["ragged", "alike"])
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset])
+def test_a_set_of_labels_for_each_row_is_the_target(kind: Any, others: list[str]) -> None:
+    rows = [kind(["u"] if value < 0 else others) for value in Y]
+    named = fr.rank(dict(FRAME) | {"y": list(map(list, rows))}, "y", n_estimators=10)
+    for features in (X, FRAME):
+        found = fr.rank(features, rows, n_estimators=10)
+        assert found.task == "hierarchical"
+        np.testing.assert_array_equal(found.importances(), named.importances())
+    fitted = fr.ForestRanker(n_estimators=10).fit(X, rows)
+    np.testing.assert_array_equal(fitted.feature_importances_, named.importances())
+    assert str(fr.Dataset(X, rows)) == "<Dataset X: hierarchical of y, 4 features>"
+    assert list(fr.check(X, rows)) == []
+
+
+def test_lists_of_strings_are_several_targets_if_the_task_says_so() -> None:
+    rows = [["u", "v"] if value < 0 else ["v", "v"] for value in Y]
+    assert fr.rank(X, rows, task="multi-target", n_estimators=2).targets == ["y0", "y1"]
+    assert fr.rank(X, np.array(rows), n_estimators=2).targets == ["y0", "y1"]
+    with pytest.raises(fr.DataError, match="where each row has a list of labels"):
+        fr.rank(X, [[1], [2, 3]] * 60)
+
+
 def test_spoiled_columns_are_told_with_the_targets_beside_them() -> None:
     names = [f"customer {number}" for number in range(len(Y))]
     with pytest.warns(fr.SpoiledDataWarning, match="identifier: column 'id'"):

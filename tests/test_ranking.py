@@ -228,3 +228,23 @@ def test_json_keeps_to_its_schema(name: str) -> None:
 def test_the_schema_refuses_other_objects(change: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(make().to_dict() | change, ferrank.Ranking.json_schema())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_importances_from_elsewhere_are_finite(value: float) -> None:
+    with pytest.raises(DataError, match=f"feature 'b' has {value} under the score 's'; give a finite number"):
+        Ranking.from_importances(["a", "b"], {"r": [1, 2], "s": [2, value]}, task="regression")
+
+
+@pytest.mark.parametrize(
+    ("known", "line"),
+    [
+        ({}, "1 features ranked for regression"),
+        ({"n_rows": 2000}, "1 features ranked for regression, 2,000 rows"),
+        ({"targets": ["y"], "n_rows": 7}, "1 features ranked for regression of y, 7 rows"),
+        ({"task": "unsupervised"}, "1 features ranked without a target"),
+    ],
+)
+def test_what_is_known_of_importances_is_printed(known: dict[str, Any], line: str) -> None:
+    ranking = Ranking.from_importances(["a"], {"s": [1]}, **{"task": "regression"} | known)
+    assert str(ranking).splitlines()[0] == line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 import ferrank as fr
 from ferrank.cli.main import main
+from ferrank.ranking.joint import join
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benches"))
 from kinds import DISCOVERIES, KINDS, Simulated
@@ -335,3 +337,16 @@ def test_the_shell_selects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         main(["rank", str(path), "--target", "y", "--select", "fdr=2"])
     assert "fdr=RATE with a rate above 0 and below 1" in capsys.readouterr().err
+
+
+def test_evidence_and_p_value_are_what_the_documentation_says() -> None:
+    parts = []
+    for p_value in (0.1, 0.5, 0.5):
+        one = fr.Ranking.from_importances(["a"], {f"s{len(parts)}": [1.0]}, task="regression")
+        evidence = -np.log10([p_value])
+        parts.append(replace(one, relevance=fr.Relevance(evidence, evidence)))
+    joint = join(parts, {}, None)
+    text = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text(encoding="utf-8")
+    (evidence,), (p_value,) = joint.importances("evidence"), joint.p_value
+    mean = f"a harmonic mean of {10**-evidence:.2f}, thus the evidence {evidence:.2f}"
+    assert f"{mean}, and the p-value {p_value:.2f}" in text

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow.csv import write_csv
 from scipy import stats
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
@@ -96,6 +97,30 @@ def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(fr.SettingError, match="rankers: forest: another one"):
         study(tmp_path, rankers={"forest": forest(max_depth=2)}, splits=CrossValidation(3)).run()
     assert wanted.methods == ["unweighted", "forest:genie3", "forest:mdi_oob", "relief"]
+
+
+def test_changed_data_are_refused_by_name(tmp_path: Path) -> None:
+    file, kept = tmp_path / "rows.csv", tmp_path / "kept"
+
+    def run(table: pa.Table, **roles: Any) -> Results:
+        write_csv(table, file)
+        data = {"sides": fr.Dataset(str(file), "y", **roles), "line": fr.Dataset(LINE, "y")}
+        return Study(data, {"forest": forest()}, splits=Repeated(n=2), folder=kept).run()
+
+    table = pa.table(SIDES)
+    first = run(table)
+    assert run(table).numbers.equals(first.numbers)
+    for other in (table.slice(0, 60), table.set_column(0, "a", table["b"])):
+        with pytest.raises(fr.SettingError, match=r"data: sides: other rows or roles than of the results in"):
+            run(other)
+    with pytest.raises(fr.SettingError, match="data: sides: other rows or roles"):
+        run(table, drop=["b"])
+    assert run(table).numbers.equals(first.numbers)
+    more = {"line": fr.Dataset(pa.concat_tables([pa.table(LINE).slice(0, 7), pa.table(LINE).slice(7)]), "y")}
+    rankers = {"forest": forest(), "relief": fr.ReliefRanker()}
+    assert Study(more, rankers, splits=Repeated(n=2), folder=kept).run().methods[-1] == "relief"
+    with pytest.raises(fr.SettingError, match="data: line: other rows"):
+        Study({"line": fr.Dataset(LINE, "y", drop=["b"])}, rankers, splits=Repeated(n=2), folder=kept).run()
 
 
 def test_processes_give_the_same_numbers(tmp_path: Path) -> None:
@@ -271,7 +296,11 @@ def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('path = "iris.arff"', 'path = "none.arff"', "data.iris: there is no such file in"),
+        (
+            'path = "iris.arff"',
+            'path = "none.arff"',
+            "none.arff: no such file; give the folder",
+        ),
         ('path = "iris.arff"', "path = 3", "data.iris.path: name the file"),
         ('target = "class"', 'targets = "class"', "data.iris.targets: no such key; there are drop"),
         ("folds = 2", "folds = 1", "splits: folds: 1 must be 2 or more"),

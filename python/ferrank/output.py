@@ -7,7 +7,7 @@ from unicodedata import category
 
 from ferrank.errors import ResourceError, SettingError
 
-__all__ = ["check_path", "replace", "visible"]
+__all__ = ["check_folder", "check_path", "replace", "visible"]
 
 
 def visible(text: str) -> str:
@@ -45,11 +45,17 @@ def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Path:
         raise ResourceError(f"{path}: is a folder; name a file")
     if path.exists() and not path.is_file():
         raise ResourceError(f"{path}: is a device or a pipe; name a file")
-    if not path.parent.is_dir():
-        raise ResourceError(f"{path}: the folder {path.parent} does not exist; make it first")
+    check_folder(path)
     if not os.access(path.parent, os.W_OK):
         raise ResourceError(f"{path}: the folder {path.parent} cannot be written to")
     return path
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raise an error if the folder that ``path`` is in does not exist."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise ResourceError(f"{path}: the folder {folder} does not exist; make it first")
 
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:

@@ -31,5 +31,5 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.data.check import check
 
     columns = {name: value for name, value in columns_of(chosen).items() if name != "hierarchy"}
-    found = check(chosen.data, sample_weight=chosen.weight, **columns)
+    found = check(chosen.data, sample_weight=chosen.sample_weight, **columns)
     print(json.dumps(found.to_dict()) if chosen.json else found)

@@ -8,12 +8,13 @@ __all__ = ["flags_of", "in_shell", "suggestion"]
 
 
 def flags_of(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return the longest option for each setting of a command."""
-    return {
-        action.dest: max(action.option_strings, key=len)
-        for action in parser._actions
-        if action.option_strings and action.dest != "help"
-    }
+    """Return the longest option for each setting; a second one stands under its own name."""
+    flags: dict[str, str] = {}
+    for action in parser._actions:
+        if action.option_strings and action.dest != "help":
+            flag = max(action.option_strings, key=len)
+            flags[flag.lstrip("-") if action.dest in flags else action.dest] = flag
+    return flags
 
 
 def in_shell(message: str, flags: Mapping[str, str]) -> str:

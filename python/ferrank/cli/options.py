@@ -105,12 +105,22 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 def with_csv(chosen: argparse.Namespace) -> argparse.Namespace:
     """Replace the names of data files by CSV files if it was said how they are written."""
     given = {name: vars(chosen).get(name) for name in ("delimiter", "header", "encoding")}
-    if any(value is not None for value in given.values()):
+    setting = next((name for name, value in given.items() if value is not None), None)
+    if setting is not None:
         from ferrank.data.delimited import CSVFile
+        from ferrank.data.files import is_self_describing
+        from ferrank.errors import SettingError
 
-        for name in ("data", "test"):
-            if isinstance(vars(chosen).get(name), str):
-                setattr(chosen, name, CSVFile(getattr(chosen, name), **given))
+        files = {
+            name: vars(chosen)[name] for name in ("data", "test") if isinstance(vars(chosen).get(name), str)
+        }
+        csv = {name: path for name, path in files.items() if not is_self_describing(path)}
+        if files and not csv:
+            raise SettingError(
+                f"{setting}: for CSV files, which {next(iter(files.values()))} is not; leave it out"
+            )
+        for name, path in csv.items():
+            setattr(chosen, name, CSVFile(path, **given))
     return chosen
 
 
@@ -131,7 +141,7 @@ def add_roles(parser: argparse.ArgumentParser, *, weights: bool = True, groups: 
         help="a column to leave out; can be repeated",
     )
     if weights:
-        group.add_argument("--weight", metavar="NAME", help="column of row weights")
+        group.add_argument("--weight", dest="sample_weight", metavar="NAME", help="column of row weights")
     if groups:
         group.add_argument(
             "--groups",
@@ -208,7 +218,7 @@ def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> 
             default="auto",
             help="joint: a forest, Relief and tests of single features together, which say what is relevant; "
             "association: the tests alone; univariate: scores of single features; default: auto, which is "
-            "joint unless settings of the forest are given",
+            "joint unless settings that another one alone has are given",
         )
     else:
         group.add_argument(

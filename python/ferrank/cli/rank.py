@@ -120,7 +120,7 @@ def _run(chosen: argparse.Namespace) -> None:
         ranking = rank(
             chosen.data,
             **columns_of(chosen),
-            sample_weight=chosen.weight,
+            sample_weight=chosen.sample_weight,
             ranker=plan,
             clusters=chosen.clusters or chosen.representatives,
             resume=chosen.resume,

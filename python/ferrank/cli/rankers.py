@@ -26,7 +26,7 @@ def make_plan(chosen: argparse.Namespace) -> Plan:
     if name == AUTO:
         of_rankers = set().union(*(plan._defaults() for plan in PLANS.values())) - _ROLES
         given = {name: value for name, value in vars(chosen).items() if name in of_rankers}
-        name = automatic(given, weighted=chosen.weight is not None, task=chosen.task)
+        name = automatic(given, weighted=chosen.sample_weight is not None, task=chosen.task)
     if getattr(chosen, "select", None) is not None:
         settings |= WITH_P_VALUES.get(name, {})
     [plan] = make_plans(argparse.Namespace(**settings | vars(chosen)), [name], PLANS)

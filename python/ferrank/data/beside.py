@@ -33,17 +33,18 @@ def target_names(data: Any, target: Any) -> list[str] | None:
         return sorted(target)
     if isinstance(target, Number) and hasattr(data, "columns") and target in list(data.columns):
         return [str(target)]  # in pandas, numbers can be names
-    if np.ndim(target) == 0 and not hasattr(target, "__len__"):
+    if not hasattr(target, "__len__") and np.ndim(target) == 0:
         raise SettingError(
             f"target: {target!r} is neither the name of a column nor the values of the target; the columns "
             "of an array are called x0, x1 …, and target_last=1 is the last one"
         )
-    if is_lazy(target) or np.ndim(target) != 1 or not all(isinstance(name, str) for name in target):
+    is_table = isinstance(target, Mapping) or getattr(target, "ndim", 1) != 1
+    if is_lazy(target) or is_table or not all(isinstance(name, str) for name in target):
         return None
-    # A class for each row looks like names of columns.
+    # A class for each row looks like names of columns, but these occur once.
     n_rows, names = (None, ()) if is_lazy(data) else _rows_and_names(data)
-    is_of_rows = len(target) == n_rows and not all(name in names for name in target)
-    return None if is_of_rows else list(target)
+    are_names = len(set(target)) == len(target) and all(name in names for name in target)
+    return list(target) if are_names or len(target) != n_rows else None
 
 
 def _rows_and_names(data: Any) -> tuple[int | None, Container[str]]:

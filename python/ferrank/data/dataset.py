@@ -198,8 +198,9 @@ class Dataset:
         return self.source().__arrow_c_stream__(requested_schema)
 
     def holds_label_sets(self, task: str | None, hierarchy: Any) -> bool:
-        """Return True if the target holds a list of labels for each row; parameters as in :meth:`roles`."""
-        return holds_label_sets(self.task or task, hierarchy if self.hierarchy is None else self.hierarchy)
+        """Return True if the target holds a set of labels for each row; parameters as in :meth:`roles`."""
+        hierarchy = hierarchy if self.hierarchy is None else self.hierarchy
+        return holds_label_sets(self.task or task, hierarchy, self.beside.get("target"))
 
     def _name_values(self) -> None:
         """Make columns, which have names, of the values that lie beside the rows in memory."""

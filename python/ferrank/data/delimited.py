@@ -91,8 +91,8 @@ class CSVFile:
 
         Raises
         ------
-        ResourceError
-            The file cannot be read.
+        ResourceError, SettingError
+            The file cannot be read, or another delimiter parts its fields.
         """
         head = _head(self.path)
         encoding = self.encoding or _encoding_of(head, self.path)
@@ -100,9 +100,21 @@ class CSVFile:
             lines = _lines(head, encoding)
         delimiter = self.delimiter or _delimiter_of(lines)
         rows = _rows(lines, delimiter)
+        if self.delimiter is not None and len(rows) > 1 and all(len(row) == 1 for row in rows):
+            self._check_other(lines)
         header = self.header if self.header is not None else not _are_numbers(rows[0]) if rows else True
         decimal = self.decimal or _decimal_of(rows, delimiter)
         return replace(self, encoding=encoding, delimiter=delimiter, header=header, decimal=decimal)
+
+    def _check_other(self, lines: list[str]) -> None:
+        """Raise an error if another delimiter parts all lines alike."""
+        other = _delimiter_of(lines)
+        lengths = set(map(len, _rows(lines, other)))
+        if len(lengths) == 1 and lengths != {1}:
+            raise SettingError(
+                f"delimiter: {self.delimiter!r} makes one column of {self.path}, whose fields seem to be "
+                f"parted by {other!r}; give that, or leave it out"
+            )
 
 
 def _head(path: str | os.PathLike[str]) -> bytes:

@@ -55,10 +55,18 @@ def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder)
     suffix = suffix_of(regular(path))
     reader = _READERS.get(suffix, _ONLY_BY_NAME.get(suffix))
     if reader is None:
+        if labels is not None:
+            regular(labels)
         return Source.open(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
     return reader(path, as_text, temp_dir)
+
+
+def is_self_describing(path: str | os.PathLike[str]) -> bool:
+    """Return True if the file is of a format that says how it is written, as CSV does not, by its suffix."""
+    suffix = suffix_of(Path(path))
+    return suffix == ".json" or (suffix in _SUFFIXES and _READERS.get(suffix) is not _csv)
 
 
 def members(data: Any) -> list[Path] | None:

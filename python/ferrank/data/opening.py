@@ -71,19 +71,21 @@ def opening(path: Path, error: Exception) -> Exception:
 
 
 def regular(path: str | os.PathLike[str]) -> Path:
-    """Return ``path``, which is a regular file, or of nothing that exists.
+    """Return ``path``, which is a regular file.
 
     To be asked before a file is opened: a pipe waits for a writer, and a device may never end.
 
     Raises
     ------
     ResourceError
-        It is a folder, a pipe or a device.
+        There is no such file, or it is a folder, a pipe or a device.
     """
     path = Path(path)
     if path.is_dir():
         raise ResourceError(f"{path}: is a folder; name a file in it")
-    if path.exists() and not path.is_file():
+    if not path.exists():
+        raise ResourceError(f"{path}: no such file")
+    if not path.is_file():
         raise ResourceError(
             f"{path}: is a pipe or a device; files are read more than once, so save it to a regular one first"
         )

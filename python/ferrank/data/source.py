@@ -95,19 +95,33 @@ def open_source(
 
 
 def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return the columns of ``source``, and its rows batch by batch."""
+    """Return the columns of ``source``, and its rows batch by batch; views of strings become strings."""
     try:
         reader = pa.RecordBatchReader.from_stream(source)
     except pa.ArrowException as error:  # a name that cannot be handed over
         raise DataError(f"{source.name}: {error}") from error
+    given = reader.schema
+    schema = _without_views(given)
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
-            yield from reader
+            yield from reader if schema is given else (batch.cast(schema) for batch in reader)
         except (pa.ArrowException, OSError) as error:
             raise DataError(str(error)) from error
 
-    return reader.schema, batches()
+    return schema, batches()
+
+
+def _without_views(schema: pa.Schema) -> pa.Schema:
+    """Return ``schema`` with strings for views of strings, of which pyarrow cannot take rows."""
+    for place, field in enumerate(schema):
+        kind = field.type
+        if kind == pa.string_view():
+            schema = schema.set(place, field.with_type(pa.string()))
+        elif pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
+            kind = pa.dictionary(kind.index_type, pa.string(), kind.ordered)
+            schema = schema.set(place, field.with_type(kind))
+    return schema
 
 
 def read_all(source: _core.Source) -> pa.Table:

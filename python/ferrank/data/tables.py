@@ -1,6 +1,6 @@
 """Tables in memory, of whatever library, as Arrow tables whose buffers are valid."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
-__all__ = ["as_matrix", "as_table", "checked", "numbers_of", "values_of"]
+__all__ = ["as_matrix", "as_table", "check_names", "checked", "numbers_of", "values_of"]
 
 _BUNCH = (
     "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
@@ -56,12 +56,14 @@ def as_table(data: Any) -> Any:
         if type(data).__module__.partition(".")[0] == "pandas":
             if not hasattr(data, "columns"):
                 raise ColumnTypeError("data: is a Series, one column; give a frame, with the target in it")
+            check_names(data.columns, "table")
             return pa.Table.from_pandas(_without_intervals(data), preserve_index=False)
         if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
             return pa.Table.from_pylist(data)
         if isinstance(data, Mapping):
             if hasattr(data, "DESCR"):
                 raise ColumnTypeError(_BUNCH)
+            check_names(data, "table")
             columns = {str(name): _column(column) for name, column in data.items()}
             return checked(pa.table(columns))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
@@ -83,6 +85,16 @@ def as_table(data: Any) -> Any:
     )
 
 
+def check_names(names: Iterable[Any], source: str) -> None:
+    """Raise an error if two columns of ``source`` have the same name, as the engine does."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(map(str, names), start=1):
+        if places.setdefault(name, place) != place:
+            raise DataError(
+                f"{source}: two columns are called '{name}' (numbers {places[name]} and {place}); rename one"
+            )
+
+
 def _without_intervals(frame: Any) -> Any:
     """Return a pandas frame whose intervals, such as ``pandas.cut`` makes them, are categories of text.
 
@@ -92,7 +104,7 @@ def _without_intervals(frame: Any) -> Any:
     of_intervals = [
         name for name, kind in zip(frame.columns, kinds, strict=True) if str(kind).startswith("interval")
     ]
-    if not of_intervals or not frame.columns.is_unique:
+    if not of_intervals:
         return frame
     frame = frame.copy(deep=False)
     for name in of_intervals:

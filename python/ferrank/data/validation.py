@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_consistent_length, get_tags
-from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import _num_samples, validate_data
 
 from ferrank._core import Source
+from ferrank.data.libraries import from_library
 from ferrank.data.opening import numbered
+from ferrank.data.source import read_all
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.data.tables import as_matrix, as_table, checked
+from ferrank.data.tables import as_matrix, as_table, check_names, checked
 from ferrank.data.values import (
     Column,
     Names,
@@ -78,10 +80,13 @@ def _join(
 ) -> tuple[Source, dict[str, Any]]:
     supervised = get_tags(estimator).target_tags.required
     y = y if supervised else None
+    X = _in_memory(X)
     read = _frame if _is_frame(X) else _matrix
     features = read(estimator, X, y, reset=like is None)
     names = features[0]
-    check_consistent_length(X, y)
+    n_rows = _num_samples(X)
+    if supervised and _num_samples(y) != n_rows:
+        raise DataError(f"y: {_num_samples(y)} values for {n_rows} rows; give one for each row")
     targets = unlike(names, target_columns(y)) if supervised else []
     if like is not None:
         targets = _called(like["target"] or [], targets, y)
@@ -89,11 +94,10 @@ def _join(
         _check_given("groups", "groups", groups, like["groups"])
     weights: list[Column] = []
     if sample_weight is not None:
-        checked_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        weights = unlike(names, [("sample_weight", checked_weight)], targets)
+        weights = unlike(names, [("sample_weight", _weights(sample_weight, n_rows))], targets)
     group: list[Column] = []
     if groups is not None:
-        column, n_rows = group_column(groups), _num_samples(X)
+        column = group_column(groups)
         if len(column) != n_rows:
             raise DataError(f"groups: {len(column)} values for {n_rows} rows; give one for each row")
         group = unlike(names, [("groups", column)], targets + weights)
@@ -107,8 +111,9 @@ def _join(
 
 def features_alone(estimator: Any, X: Any) -> Source:
     """Return a source of the features of rows to predict, validated for the fitted ``estimator``."""
-    read = _frame if _is_frame(X) else _matrix
     with _ours():
+        X = _in_memory(X)
+        read = _frame if _is_frame(X) else _matrix
         return _source(*read(estimator, X, "no_validation", reset=False), [])
 
 
@@ -135,6 +140,36 @@ def _called(names: list[str], targets: list[Column], y: Any) -> list[Column]:
     return [(name, column) for name, (_, column) in zip(names, targets, strict=True)]
 
 
+def _weights(given: Any, n_rows: int) -> np.ndarray[Any, Any]:
+    """Return the weight of each row; one number is that of all rows."""
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ColumnTypeError(f"sample_weight: {error}; use numbers") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight: an array of shape {weights.shape} for {n_rows} rows; give each row one weight"
+        )
+    unknown = np.flatnonzero(~np.isfinite(weights))
+    if len(unknown):
+        raise DataError(
+            f"sample_weight: {weights[unknown[0]]} in row {unknown[0]}; give finite weights, or drop the row"
+        )
+    return weights
+
+
+def _in_memory(X: Any) -> Any:
+    """Return rows that are read once or when they are asked for, such as lazy frames, as a table."""
+    if X is None:
+        raise ColumnTypeError("X: None was given; give the rows, such as an array or a frame")
+    if hasattr(X, "read_next_batch"):
+        return X.read_all()
+    lazy = from_library(X, None)
+    return X if lazy is None else read_all(lazy)
+
+
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__") or hasattr(X, "iloc")
 
@@ -144,9 +179,7 @@ def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], A
         validate_data(estimator, X, y, reset=reset, skip_check_array=True)
         return matrix[0], plain(matrix[1], "X")
     table = pa.table(as_table(X))
-    for name in table.column_names:
-        if table.schema.get_field_index(name) < 0:
-            raise DataError(f"X: two columns are called '{name}'; rename one")
+    check_names(table.column_names, "X")
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if 0 in table.shape:
         raise DataError(
@@ -156,9 +189,10 @@ def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], A
 
 
 def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Names, Any]:
-    text = (
-        getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", np.dtype(float)).kind in "OUST"
-    )
+    kind = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", np.dtype(float)).kind
+    if kind == "c":
+        raise DataError("X: Complex data not supported; use real numbers, such as X.real beside X.imag")
+    text = kind in "OUST"
     # Missing values are welcome, and infinity is refused by the engine, which names the column.
     checks = {"dtype": None if text else "numeric", "ensure_all_finite": False, "accept_sparse": "csr"}
     checks["reset"] = reset

@@ -80,9 +80,20 @@ def target_columns(y: Any) -> list[Column]:
     return [(f"y{number}", _target(column)) for number, column in enumerate(array.T)]
 
 
-def holds_label_sets(task: str | None, hierarchy: Any) -> bool:
-    """Return True if the target holds a list of labels for each row, by the task and the hierarchy given."""
-    return task == "hierarchical" or (task is None and hierarchy is not None)
+def holds_label_sets(task: str | None, hierarchy: Any, y: Any = None) -> bool:
+    """Return True if the target holds a set of labels for each row, by what was given, or as ``y`` has it."""
+    return task == "hierarchical" or (task is None and (hierarchy is not None or _are_sets(y)))
+
+
+def _are_sets(y: Any) -> bool:
+    """Return True if ``y`` has a list, tuple or set of strings for each row whose target is known."""
+    if not isinstance(y, list | tuple):
+        return False
+    known = [row for row in y if row is not None and not isinstance(row, float)]
+    return bool(known) and all(
+        isinstance(row, list | tuple | set | frozenset) and all(isinstance(label, str) for label in row)
+        for row in known
+    )
 
 
 def label_sets(y: Any) -> Any:
@@ -92,10 +103,10 @@ def label_sets(y: Any) -> Any:
     """
     if y is None or hasattr(y, "columns") or is_arrow(y) or hasattr(y, "__arrow_c_stream__"):
         return y
-    rows = [sorted(row) if isinstance(row, set | frozenset) else row for row in y]
     try:
+        rows = [sorted(row) if isinstance(row, set | frozenset) else row for row in y]
         return pa.array(rows, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, TypeError) as error:
         raise ColumnTypeError(f"y: {error}; use a list of strings for each row") from error
 
 

@@ -29,6 +29,7 @@ from ferrank.evaluate.splits import RANDOM, Work, splits_of
 from ferrank.evaluate.stability import Stability, stability
 from ferrank.progress import Progress
 from ferrank.rankers.base import Ranker
+from ferrank.rankers.estimators import RANKERS, ranker_of
 from ferrank.rankers.registry import dataset_of
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def curves(
         too, if they support groups; to others the column is not shown.
     hierarchy_decay : float, default=0.75
         As in :class:`ferrank.ForestRanker`; of the error's weights, while rankers have their own.
-    rankers : mapping of str to Ranker, Ranking, path or importances
+    rankers : mapping of str to Ranker, name of a ranker, Ranking, path or importances
         By the names that they will have; where one has several scores, they are called ``name:score``. A
         ranker ranks the training rows of each split. Rankings, paths of saved ones, and importances as an
         array or by feature, are taken as they are.
@@ -350,8 +351,8 @@ def _checked(rankers: Mapping[str, Any], rows: Rows) -> dict[str, Ranker | Array
     """Return the rankers, and the importances of given rankings in the order of the features."""
     found: dict[str, Ranker | Array] = {}
     for name, one in rankers.items():
-        if isinstance(one, Ranker):
-            found[name] = one
+        if isinstance(one, Ranker | type) or (isinstance(one, str) and one in RANKERS):
+            found[name] = ranker_of(one)
         else:
             for given in collect({name: one}):
                 found[given.name] = given.matched(rows.features.column_names, rows.source)

@@ -81,7 +81,8 @@ def evaluate(
         are matched by name. A mapping gives names to rankings and paths, and to plain importances: arrays in
         the order of the features, or mappings of features.
     test : path, frame, table, reader, array or mapping of columns
-        The rows to predict. Columns are matched by name; those that ``train`` lacks are not used.
+        The rows to predict. Columns are matched by name; those that ``train`` lacks are not used. Targets
+        beside the rows are told by a data set: ``test=fr.Dataset(X_test, y_test)``.
     target, target_last, labels, task, hierarchy, drop
         As in :func:`ferrank.rank`; ``labels`` and ``hierarchy`` go with both files.
     groups : str, optional

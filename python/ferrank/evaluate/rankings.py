@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrank.data.opening import regular
 from ferrank.errors import ColumnTypeError, DataError, ResourceError
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.ranking import Ranking
@@ -223,6 +224,7 @@ def _read_csv(path: Path) -> list[Importances]:
 
     ``S[target]`` are the parts of the score S that targets make.
     """
+    regular(path)
     try:
         with path.open(newline="", encoding="utf-8") as file:
             head, *rows = [row for row in csv.reader(file) if row] or [[]]

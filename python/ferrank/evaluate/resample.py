@@ -11,6 +11,7 @@ from ferrank.evaluate.rows import read_rows
 from ferrank.progress import Progress
 from ferrank.rankers.accumulator import accumulate
 from ferrank.rankers.base import Ranker
+from ferrank.rankers.estimators import ranker_of
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.registry import opened
 from ferrank.ranking import Ranking
@@ -21,7 +22,7 @@ __all__ = ["resample", "trees"]
 def resample(
     data: Any,
     target: Any = None,
-    ranker: Ranker | None = None,
+    ranker: Ranker | str | None = None,
     *,
     n: int = 30,
     share: float | None = None,
@@ -40,7 +41,7 @@ def resample(
     ----------
     data, target, target_last, labels, task, hierarchy, drop, groups
         As in :func:`ferrank.rank`; the data are held in memory. With ``groups``, whole groups are drawn.
-    ranker : Ranker, optional
+    ranker : Ranker or name of one, optional
         A forest by default.
     n : int, default=30
         Number of rankings.
@@ -72,7 +73,7 @@ def resample(
         raise SettingError(f"n: {n} must be 1 or more")
     if share is not None and not 0 < share <= 1:
         raise SettingError(f"share: {share} is not in (0, 1]")
-    ranker = ForestRanker() if ranker is None else ranker
+    ranker = ForestRanker() if ranker is None else ranker_of(ranker)
     source, roles = opened(
         ranker,
         data,
@@ -149,7 +150,7 @@ def trees(
     >>> np.allclose(importances.mean(axis=0), ferrank.rank(data, "y", ranker=forest).importances())
     True
     """
-    ranker = ForestRanker() if ranker is None else ranker
+    ranker = ForestRanker() if ranker is None else ranker_of(ranker)
     if ranker.per_target:
         raise SettingError("per_target: has several trees of each number; look at the targets one by one")
     found = accumulate(

@@ -30,7 +30,7 @@ from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import estimator_of
 from ferrank.rankers.forest import ForestRanker
 from ferrank.rankers.plan import EnginePlan, Plan
-from ferrank.rankers.registry import dataset_of, opened, plan_of
+from ferrank.rankers.registry import dataset_of, opened, plan_of, unknown_setting
 from ferrank.rankers.relief import ReliefRanker
 from ferrank.ranking import Ranking
 from ferrank.ranking.text import table
@@ -208,6 +208,11 @@ def tune_source(
     if not targets:
         raise SettingError("task: settings are judged by a target, the task unsupervised has none")
     grid = dict(_grid_of(ranker) if grid is None else grid)
+    for setting, tried in grid.items():
+        if setting not in ranker._defaults():
+            raise unknown_setting(setting, ranker._defaults(), type(ranker).__name__)
+        if isinstance(tried, str) or not hasattr(tried, "__len__"):
+            raise SettingError(f"grid: {setting}: {tried!r} is no sequence of values to try; use [{tried!r}]")
     candidates = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     if not candidates:
         raise SettingError("grid: nothing to try; give a value for each setting")

@@ -21,9 +21,9 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.data.opening import regular
 from ferrank.errors import DataError, ResourceError, SettingError
-from ferrank.output import replace
+from ferrank.output import check_folder, replace
 from ferrank.progress import Progress
-from ferrank.rankers.plan import Plan
+from ferrank.rankers.plan import EnginePlan, Plan
 from ferrank.rankers.registry import opened, plan_of
 from ferrank.ranking import Ranking
 from ferrank.resources import threads_of
@@ -109,8 +109,9 @@ class Accumulator:
         ResourceError, DataError
             The file cannot be read; it is something else, damaged, or cut off.
         """
+        path = regular(path)
         try:
-            data = regular(path).read_bytes()
+            data = path.read_bytes()
         except OSError as error:
             raise ResourceError(f"{path}: {error}") from error
         return cls.from_bytes(data, str(path))
@@ -122,8 +123,7 @@ class Accumulator:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, which is replaced in one step."""
         path = Path(path)
-        if not path.parent.is_dir():
-            raise ResourceError(f"{path}: the folder {path.parent} does not exist; make it first")
+        check_folder(path)
         data = self.to_bytes()
         replace(path, lambda partial: partial.write_bytes(data))
 
@@ -224,8 +224,7 @@ def profile(
     >>> one.merge(two).to_arrow().select(["name", "min", "max"]).to_pylist()
     [{'name': 'a', 'min': 1.0, 'max': 7.0}, {'name': 'y', 'min': 0.5, 'max': 2.0}]
     """
-    chosen = plan_of(ranker, settings)
-    chosen._check_is_whole("accumulators")
+    chosen = _plan(ranker, settings)
     source, roles = opened(
         chosen,
         data,
@@ -295,8 +294,9 @@ def accumulate(
     >>> accumulator.ranking().top(1)
     ['a']
     """
-    chosen = plan_of(ranker, settings)
-    chosen._check_is_whole("accumulators")
+    chosen = _plan(ranker, settings)
+    if resume is not None:
+        check_folder(resume)
     source, roles = opened(
         chosen,
         data,
@@ -373,3 +373,15 @@ def _ends(keys: range | None) -> tuple[int, int] | None:
     if not isinstance(keys, range) or keys.step != 1 or keys.start < 0 or not keys:
         raise SettingError(f"keys: {keys!r}; use a range of at least one number from 0 on, in steps of 1")
     return keys.start, keys.stop
+
+
+def _plan(ranker: Plan | str | None, settings: dict[str, Any]) -> EnginePlan:
+    """Return the plan of one ranker, whose number of trees or queries is known."""
+    chosen = plan_of(ranker, settings)
+    if not isinstance(chosen, EnginePlan):
+        raise SettingError(
+            "ranker: 'joint' joins rankings, each of which has contributions of its own; use "
+            "ranker='forest' or ranker='relief'"
+        )
+    chosen._check_is_whole("accumulators")
+    return chosen

@@ -21,6 +21,7 @@ from ferrank.data.values import holds_label_sets, label_sets
 from ferrank.errors import DataError, SettingError
 from ferrank.progress import Progress
 from ferrank.rankers.plan import Plan, refuse_client
+from ferrank.rankers.registry import unknown_setting
 from ferrank.ranking import Ranking
 
 __all__ = ["Ranker"]
@@ -34,6 +35,15 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
 
     n_features_to_select: int | float | None
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"client": UNUSED}
+
+    def __new__(cls, *given: Any, **settings: Any) -> Self:
+        """Name a setting that the ranker does not have before ``__init__`` does, which suggests nothing."""
+        own = cls._defaults()
+        unknown = next((name for name in settings if name not in own), None)
+        if unknown is not None:
+            raise unknown_setting(unknown, own, cls.__name__)
+        made: Self = super().__new__(cls)
+        return made
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; for a dask collection, a dask collection."""
@@ -59,7 +69,10 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
             fitted: Self = on_scheduler(client, partial(self._fit_collection, X, y, sample_weight, groups))
             return fitted
         refuse_client(client, "X")
-        self._keep(self._rank_source(*self._examples(X, y, sample_weight, groups)))
+        source, roles = self._examples(X, y, sample_weight, groups)
+        if sample_weight is not None and not np.asarray(sample_weight).any():
+            raise DataError("sample_weight: all weights are zero; give some rows a weight above it")
+        self._keep(self._rank_source(source, roles))
         return self
 
     def _keep(self, result: Ranking) -> None:
@@ -72,8 +85,9 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, groups: Any, like: dict[str, Any] | None = None
     ) -> tuple[Source, dict[str, Any]]:
         """Return the rows as a source and the roles of its columns, given those of earlier batches."""
+        self._check_temp_dir()
         own = self._own_roles()
-        if holds_label_sets(own["task"], own["hierarchy"]):
+        if holds_label_sets(own["task"], own["hierarchy"], y):
             y = label_sets(y)
         source, roles = validation.join(self, X, y, sample_weight, groups, like)
         self._count_selected()

@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from inspect import signature
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
-from ferrank.errors import SettingError
+from ferrank.errors import ResourceError, SettingError
 from ferrank.progress import Progress
 from ferrank.rankers.turf import turf
 from ferrank.ranking import Ranking
@@ -38,6 +39,7 @@ __all__ = [
     "Plan",
     "ReliefPlan",
     "UnivariatePlan",
+    "listed",
     "plain",
     "refuse_client",
     "seed_of",
@@ -81,6 +83,11 @@ class Plan(ABC):
     def _defaults(cls) -> dict[str, Any]:
         """Return the parameters and their defaults."""
         return {name: parameter.default for name, parameter in signature(cls).parameters.items()}
+
+    def _check_temp_dir(self) -> None:
+        """Raise an error if the folder for temporary files, which few rankings use, does not exist."""
+        if self.temp_dir is not None and not Path(self.temp_dir).is_dir():
+            raise ResourceError(f"temp_dir: {os.fspath(self.temp_dir)}: no such folder; make it first")
 
     def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
         """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""
@@ -295,7 +302,7 @@ class ForestPlan(EnginePlan):
         used = "error" if self.supervision is None else "use"
         return {
             "scores": scores,
-            "decay": _listed(self.decay),
+            "decay": listed(self.decay),
             "unlabelled": used if self.unlabelled is None else self.unlabelled,
         }
 
@@ -325,11 +332,11 @@ class ReliefPlan(EnginePlan):
             )
         used = "use" if self.influence is not None else "error"
         return {
-            "scores": _listed(self.scores),
-            "n_neighbors": _listed(self.n_neighbors),
-            "sigma": _listed(self.sigma),
-            "n_iterations": _listed(self.n_iterations),
-            "target_distance": [] if self.target_distance is None else _listed(self.target_distance),
+            "scores": listed(self.scores),
+            "n_neighbors": listed(self.n_neighbors),
+            "sigma": listed(self.sigma),
+            "n_iterations": listed(self.n_iterations),
+            "target_distance": [] if self.target_distance is None else listed(self.target_distance),
             "class_priors": _priors(self.class_priors),
             "unlabelled": self.unlabelled or used,
             "influence": _INFLUENCE if self.influence is None else self.influence,
@@ -425,7 +432,7 @@ def _without(roles: dict[str, Any], dropped: list[str]) -> dict[str, Any]:
 _INFLUENCE = (0.0, 1.0)
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """Return a single value as a list, a sequence as it is."""
     return [value] if value is None or isinstance(value, str) or not hasattr(value, "__len__") else value
 
@@ -463,7 +470,7 @@ class UnivariatePlan(EnginePlan):
         return {"task": None, **_own_defaults(cls._engine), **of_runs, "n_features_to_select": None}
 
     def _resolved(self) -> dict[str, Any]:
-        return {"scores": _listed(self.scores), "unlabelled": self.unlabelled or "error"}
+        return {"scores": listed(self.scores), "unlabelled": self.unlabelled or "error"}
 
     def _rank_partitions(
         self,
@@ -640,7 +647,10 @@ def _plain(value: Any) -> Any:
 def seed_of(random_state: Any) -> int:
     """Return the seed given by ``random_state``; an integer is the seed itself, None draws one."""
     if isinstance(random_state, numbers.Integral):
-        return int(random_state)
+        seed = int(random_state)
+        if not 0 <= seed < 1 << 64:
+            raise SettingError(f"random_state: {seed} is not a whole number in 0 … 2^64 - 1")
+        return seed
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(1 << 32))
     if random_state is None:

@@ -13,14 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from ferrank.data import validation
 from ferrank.data.source import is_lazy
 from ferrank.data.values import target_columns
-from ferrank.errors import SettingError
+from ferrank.errors import SettingError, UnavailableError
 from ferrank.rankers.kept import Forest, columns_as_array
 from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["PredictingRanker", "takes_streams"]
 
 Array = np.ndarray[Any, Any]
-_FITTED = ("forest_", "classes_", "oob_score_", "oob_prediction_")
+_OF_BAGS = ("oob_score_", "oob_prediction_")
+_FITTED = ("forest_", "classes_", *_OF_BAGS)
+_METHODS = ("predict", "predict_proba", "apply", "score")
 
 
 def _keeps_trees(estimator: "PredictingRanker") -> bool:
@@ -29,9 +31,7 @@ def _keeps_trees(estimator: "PredictingRanker") -> bool:
 
 def takes_streams(estimator: "PredictingRanker") -> bool:
     """Return True if the estimator has ``partial_fit``."""
-    if estimator.keep_trees:
-        raise SettingError("keep_trees: not available with partial_fit; leave one of the two out")
-    return True
+    return not estimator.keep_trees
 
 
 class PredictingRanker(StreamRanker):
@@ -41,6 +41,20 @@ class PredictingRanker(StreamRanker):
     forest_: Forest
     _labels: list[Array]
     """For each target the classes as they were given, in the order of the engine; empty for numbers."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain which setting an attribute or method needs; ``hasattr`` is False."""
+        if not self.__dict__.get("keep_trees"):
+            if name in (*_FITTED, *_METHODS):
+                raise UnavailableError(f"{name}: no trees are kept; set keep_trees=True and fit again")
+        elif name == "partial_fit":
+            raise UnavailableError("keep_trees: not available with partial_fit; leave one of the two out")
+        elif name in _OF_BAGS and "forest_" in self.__dict__:
+            raise UnavailableError(
+                f"{name}: each tree has seen all rows; set bootstrap=True and fit again, so that each leaves "
+                "some out"
+            )
+        return super().__getattr__(name)
 
     def _forget_trees(self) -> None:
         """Remove what an earlier fit kept."""

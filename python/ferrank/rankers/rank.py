@@ -15,11 +15,12 @@ from ferrank._core import Source
 from ferrank.data.categories import CategoricalFeatures
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
-from ferrank.data.tables import as_table
+from ferrank.data.tables import as_table, check_names
 from ferrank.errors import SettingError, SpoiledDataWarning
+from ferrank.output import check_folder
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
-from ferrank.rankers.registry import chosen_plan, dataset_of, given_twice, opened, with_preset
+from ferrank.rankers.registry import chosen_plan, dataset_of, opened, plan_of, with_preset
 from ferrank.ranking import Ranking
 from ferrank.ranking.clusters import check_association, clusters_of
 from ferrank.run import finish
@@ -67,8 +68,9 @@ def rank(
         or list of delayed partitions or futures, which are ranked on the cluster.
     target : str, sequence of str or array, optional
         The names of the targets; ``task`` says which stand for classes. Or their values, an array of shape
-        (n_rows,) or (n_rows, n_targets), as scikit-learn's ``y``. One of ``target``, ``target_last`` and
-        ``labels`` is required, unless the file defines its labels or the task is "unsupervised".
+        (n_rows,) or (n_rows, n_targets), as scikit-learn's ``y``, or a list of label sets: lists, tuples or
+        sets of strings. One of ``target``, ``target_last`` and ``labels`` is required, unless the file
+        defines its labels or the task is "unsupervised".
     target_last : int, optional
         Number of columns at the end that are the targets.
     labels : path, optional
@@ -95,8 +97,9 @@ def rank(
     ranker : Ranker or {"auto", "joint", "forest", "relief", "association", "univariate"}, default="auto"
         A :class:`JointRanker`, :class:`ForestRanker`, :class:`ReliefRanker`, :class:`AssociationRanker`,
         :class:`UnivariateRanker`, or the name of one, which is then created with the parameters in
-        ``settings``. "auto" is the joint ranker, or the forest if ``settings`` has parameters of it, such as
-        ``n_estimators``, if rows have weights, and if there is no target or ``unlabelled="use"``.
+        ``settings``. "auto" is the joint ranker; the ranker that alone has all of the ``settings``, such as a
+        forest with ``n_estimators``; or the forest if rows have weights, and if there is no target or
+        ``unlabelled="use"``.
     preset : {"papers"}, optional
         "papers" are the settings of Petković et al. 2020a: a forest of 100 trees with the scores ``genie3``,
         ``symbolic`` and ``permutation`` that leaves missing values out of gains, or with ``ranker="relief"``
@@ -112,10 +115,10 @@ def rank(
         File to which the contributions of trees or queries are written as they are computed. A run that was
         killed continues from the file when called with the same arguments, and gives the same bits. A
         complete run can be extended to more trees (``n_estimators``; not with ``per_target``). The joint
-        ranker writes a file for each of its rankers, with ``.forest`` or ``.relief`` appended to the name. An
-        incomplete last entry is dropped with a :class:`ResumeWarning`. A file of another run is an error.
-        For a dask collection, a folder that the client and all workers see, or the URL of one in an object
-        store; tests of association are made anew.
+        ranker writes a file for each of its rankers, with ``.forest``, ``.relief`` and ``.association``
+        appended to the name. An incomplete last entry is dropped with a :class:`ResumeWarning`. A file of
+        another run is an error. For a dask collection, a folder that the client and all workers see, or the
+        URL of one in an object store; tests of association are made anew.
     progress : callable or bool, optional
         Called as ``progress(phase, done, total)`` ten times per second. True draws a line on stderr, or a bar
         in a notebook if tqdm is installed.
@@ -206,6 +209,8 @@ def _rank_dataset(
         roles = dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
         partitions = _partitions(dataset, ranker, scheduler)
         return ranker._rank_partitions(partitions, roles, scheduler, progress, resume)
+    if resume is not None:
+        check_folder(resume)
     source, roles = opened(ranker, dataset)
     if not dataset._is_checked:
         dataset._is_checked = True
@@ -250,6 +255,7 @@ def _named(data: Any, feature_names: Sequence[str] | None) -> Any:
     columns, names = np.asarray(data).T, [str(name) for name in feature_names]
     if len(names) != len(columns):
         raise SettingError(f"feature_names: {len(names)} names for {len(columns)} columns; give one for each")
+    check_names(names, "feature_names")
     return pa.table(as_table(dict(zip(names, columns, strict=True))))
 
 
@@ -282,7 +288,7 @@ def grow_tree(
     drop: Sequence[str] = (),
     sample_weight: str | None = None,
     groups: str | None = None,
-    ranker: "ForestRanker | None" = None,
+    ranker: 'ForestRanker | Literal["forest"] | None' = None,
     **settings: Any,
 ) -> pa.Table:
     """Grow one tree of the forest that :func:`rank` grows with the same arguments.
@@ -316,9 +322,9 @@ def grow_tree(
      {'node': 1, 'depth': 1, 'feature': None, 'cut': None},
      {'node': 2, 'depth': 1, 'feature': None, 'cut': None}]
     """
-    if ranker is not None and settings:
-        raise given_twice(settings)
-    chosen = ForestPlan(**settings) if ranker is None else ranker
+    chosen = plan_of(ranker, settings)
+    if not isinstance(chosen, ForestPlan):
+        raise SettingError(f"ranker: {ranker!r} grows no trees; use a ForestRanker, or leave it out")
     source, roles = opened(
         chosen,
         data,

@@ -1,6 +1,6 @@
 """Plans by the name of the ranker, and data sets opened for them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ferrank._core import Source
@@ -15,6 +15,7 @@ from ferrank.rankers.plan import (
     Plan,
     ReliefPlan,
     UnivariatePlan,
+    listed,
 )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "given_twice",
     "opened",
     "plan_of",
+    "unknown_setting",
     "with_preset",
 ]
 
@@ -58,6 +60,19 @@ WITH_P_VALUES: dict[str, dict[str, Any]] = {
 }
 """The settings from which p-values follow, for rankers that give none by default."""
 
+_SCORES = {
+    "forest": {"genie3", "symbolic", "coverage", "permutation", "mdi_oob"},
+    "relief": {"relief", "myopic"},
+    "univariate": {
+        "information_gain",
+        "gain_ratio",
+        "chi2",
+        "mutual_information",
+        "accuracy",
+        "mse",
+    },
+}
+"""The names of scores by ranker."""
 
 _MEANT = {
     "y": "target",
@@ -91,22 +106,23 @@ def plan_of(ranker: Plan | type[Plan] | str | None, settings: dict[str, Any]) ->
         raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(PLANS)}")
     for setting in settings:
         if setting not in PLANS[name]._defaults():
-            raise _unknown(setting, name)
+            raise unknown_setting(setting, PLANS[name]._defaults(), f"ranker='{name}'")
     return PLANS[name](**settings)
 
 
-def _unknown(setting: str, name: str) -> SettingError:
-    """Return the error for a setting that the ranker called ``name`` does not have."""
+def unknown_setting(setting: str, own: Iterable[str], ranker: str) -> SettingError:
+    """Return the error for a setting that ``ranker``, which has its ``own`` ones, does not have."""
     from difflib import get_close_matches
 
     others = [other for other, plan in PLANS.items() if setting in plan._defaults()]
-    own = list(PLANS[name]._defaults())
-    near = [_MEANT[setting]] if setting in _MEANT else get_close_matches(setting, own, n=1, cutoff=0.7)
+    known = [list(own), [one for plan in PLANS.values() for one in plan._defaults()]]
+    near = [_MEANT[setting]] if setting in _MEANT else []
+    near += [one for names in known for one in get_close_matches(setting, names, n=1, cutoff=0.7)]
     if others:
         hint = f"it is one of ranker='{others[0]}'"
     else:
         hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(own)}"
-    return SettingError(f"{setting}: not a setting of ranker='{name}'; {hint}")
+    return SettingError(f"{setting}: not a setting of {ranker}; {hint}")
 
 
 def chosen_plan(
@@ -137,13 +153,21 @@ def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str
 
 def automatic(settings: Mapping[str, Any], *, weighted: bool, task: str | None) -> str:
     """Return the name of the ranker that "auto" is, where these settings are given."""
-    joint, forest = (set(plan._defaults()) for plan in (JointPlan, ForestPlan))
-    # Both have a number of trees: with settings of the forest alone, users want the forest, as with trees
-    # that are kept.
-    wants_forest = not {"n_estimators", "keep_trees"}.isdisjoint(settings) and forest.issuperset(settings)
-    uses_unlabelled = task == "unsupervised" or settings.get("unlabelled") == "use"
-    is_joint = not (weighted or uses_unlabelled or wants_forest) and joint.issuperset(settings)
-    return "joint" if is_joint else "forest"
+    if weighted or task == "unsupervised":
+        return "forest"
+    # The joint ranker has a number of trees, too: with settings of the forest alone, users want the forest,
+    # as with trees that are kept.
+    wants_forest = not {"n_estimators", "keep_trees"}.isdisjoint(settings) and _has("forest", settings)
+    if not wants_forest and settings.get("unlabelled") != "use" and _has("joint", settings):
+        return "joint"
+    return next((name for name in _SCORES if _has(name, settings)), "forest")
+
+
+def _has(name: str, settings: Mapping[str, Any]) -> bool:
+    """Return True if the ranker called ``name`` has these settings, and the scores among them."""
+    scores = [score for score in listed(settings.get("scores", ())) if isinstance(score, str)]
+    others = set().union(*(own for ranker, own in _SCORES.items() if ranker != name))
+    return PLANS[name]._defaults().keys() >= settings.keys() and others.isdisjoint(scores)
 
 
 def given_twice(settings: dict[str, Any]) -> SettingError:
@@ -153,6 +177,7 @@ def given_twice(settings: dict[str, Any]) -> SettingError:
 
 def opened(ranker: Plan, data: Any, **roles: Any) -> tuple[Source, dict[str, Any]]:
     """Return the rows of a data set, or of data with the roles given, and the roles of their columns."""
+    ranker._check_temp_dir()
     dataset = dataset_of(data, **roles)
     source = dataset.source(ranker.temp_dir, task=ranker.task, hierarchy=ranker.hierarchy)
     return source, dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)

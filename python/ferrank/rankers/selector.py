@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
-from ferrank.rankers.joint import JointRanker
+from ferrank.rankers.estimators import ranker_of
+from ferrank.rankers.registry import WITH_P_VALUES
 from ferrank.ranking.relevance import FDR, Dependence, check_fdr
 
 __all__ = ["RelevantFeatures"]
@@ -29,8 +30,9 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     at_least : int, default=0
         Number of features that are kept in any case, the best ones, so that later steps of a pipeline have
         some where none is relevant. ``fdr`` does not hold for those kept for this reason.
-    ranker : Ranker, optional
-        A ranker that gives p-values; None is a :class:`JointRanker`.
+    ranker : Ranker or {"joint", "forest", "relief", "association"}, optional
+        A ranker that gives p-values; None is a :class:`JointRanker`. A forest or Relief that is named has the
+        settings from which p-values follow.
 
     Attributes
     ----------
@@ -59,7 +61,7 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         *,
         dependence: Dependence = "positive",
         at_least: int = 0,
-        ranker: Ranker | None = None,
+        ranker: Ranker | str | None = None,
     ) -> None:
         self.fdr = fdr
         self.dependence = dependence
@@ -90,7 +92,7 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         check_fdr(self.fdr)
         if isinstance(self.at_least, bool) or not isinstance(self.at_least, Integral) or self.at_least < 0:
             raise SettingError(f"at_least: {self.at_least!r} is not a number of features; use 0 or more")
-        ranker = JointRanker() if self.ranker is None else clone(self.ranker)
+        ranker = clone(ranker_of("joint" if self.ranker is None else self.ranker, WITH_P_VALUES))
         self.ranker_ = ranker.fit(X, y) if groups is None else ranker.fit(X, y, groups=groups)
         self.ranker_.result_.relevant(self.fdr, self.dependence)
         self.n_features_in_ = self.ranker_.n_features_in_

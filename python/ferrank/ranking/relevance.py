@@ -39,7 +39,7 @@ class Relevance:
     """
 
     evidence: Floats
-    """(n_features,); minus the decimal logarithm of the p-value"""
+    """(n_features,); minus the decimal logarithm of :attr:`p_value`, of joint rankings not their score"""
     most_evidence: Floats
     """(n_features,); the evidence if the importance were two Monte Carlo errors greater"""
     fdr: float = FDR

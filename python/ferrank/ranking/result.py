@@ -148,7 +148,7 @@ class Ranking:
         features : sequence of str
             Names.
         importances : mapping of str to array of shape (n_features,)
-            By score; the greatest is the best.
+            By score; the greatest is the best. Finite numbers.
         task, targets, n_rows, settings, seconds
             As the attributes.
         standard_errors : mapping of str to array of shape (n_features,), optional
@@ -158,15 +158,24 @@ class Ranking:
         --------
         >>> Ranking.from_importances(["a", "b"], {"weight": [0.1, 0.7]}, task="regression").top(1)
         ['b']
+
+        Raises
+        ------
+        DataError
+            Two features have the same name, or an importance is missing or infinite.
         """
         if len(set(features)) < len(features):
             raise DataError("features: two have the same name; rename one")
-        scores = {
-            name: rank_importances(
-                np.asarray(values, dtype=np.float64), (standard_errors or {}).get(name), len(features)
-            )
-            for name, values in importances.items()
-        }
+        scores = {}
+        for name, given in importances.items():
+            values = np.asarray(given, dtype=np.float64)
+            bad = np.flatnonzero(~np.isfinite(values.ravel()[: len(features)]))
+            if len(bad):
+                raise DataError(
+                    f"importances: feature '{features[bad[0]]}' has {values.flat[bad[0]]} under the score "
+                    f"'{name}'; give a finite number, or leave the feature out"
+                )
+            scores[name] = rank_importances(values, (standard_errors or {}).get(name), len(features))
         return cls(task, n_rows, list(features), list(targets), scores, 0, settings or {}, seconds)
 
     def score(self, score: str | None = None) -> ScoreRanking:

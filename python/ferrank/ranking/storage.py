@@ -206,12 +206,12 @@ def save(ranking: "Ranking", path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a ranking that :func:`save` wrote."""
-    path = regular(path)
+    path = Path(path)
     readers = {".json": _read_json, ".parquet": _read_table, ".arrow": _read_table}
     if path.suffix.lower() not in readers:
-        raise SettingError(
-            f"{path}: rankings are not read from '{path.suffix}' files; use one of {', '.join(readers)}"
-        )
+        what = f"not read from '{path.suffix}' files" if path.suffix else "read from files with a suffix"
+        raise SettingError(f"{path}: rankings are {what}; use one of {', '.join(readers)}")
+    regular(path)
     try:
         return readers[path.suffix.lower()](path)
     except FerrankError:

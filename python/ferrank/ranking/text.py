@@ -121,15 +121,16 @@ def html_table(ranking: "Ranking", top: int) -> str:
 
 
 def heading(ranking: "Ranking") -> str:
-    """Return what is ranked, for what, by how many rows."""
-    if not ranking.targets:
-        return f"{len(ranking.features):,} features ranked without a target, {ranking.n_rows:,} rows"
-    targets = ", ".join(shorten(name) for name in ranking.targets[:3])
-    if len(ranking.targets) > 3:
-        targets += f" and {len(ranking.targets) - 3:,} more"
-    return (
-        f"{len(ranking.features):,} features ranked for {ranking.task} of {targets}, {ranking.n_rows:,} rows"
-    )
+    """Return what is ranked, for what, by how many rows, as far as it is known."""
+    purpose = f"for {ranking.task}"
+    if ranking.targets:
+        purpose += " of " + ", ".join(shorten(name) for name in ranking.targets[:3])
+        if len(ranking.targets) > 3:
+            purpose += f" and {len(ranking.targets) - 3:,} more"
+    elif ranking.task == "unsupervised":
+        purpose = "without a target"
+    rows = f", {ranking.n_rows:,} rows" if ranking.n_rows else ""
+    return f"{len(ranking.features):,} features ranked {purpose}{rows}"
 
 
 def _shown_q(value: float) -> str:
@@ -220,6 +221,19 @@ def _errors(ranking: "Ranking", top: int) -> list[str]:
     return lines
 
 
+def _too_many(ranking: "Ranking") -> list[str]:
+    """Return which settings ask for more rows than there are, so that they do not do what they say."""
+    n_rows, settings = ranking.n_rows, ranking.settings
+    lines = []
+    leaf = settings.get("min_samples_leaf", 1)
+    if leaf > max(n_rows / 2, 1):
+        lines.append(f"no tree can split: a leaf of {leaf:,} rows is more than half of the {n_rows:,}")
+    neighbors = max(np.atleast_1d(settings.get("n_neighbors", 0)))
+    if settings.get("neighborhood") == "nearest" and neighbors >= n_rows:
+        lines.append(f"{neighbors:,} neighbors, but a row has {n_rows - 1:,} others: none is left out")
+    return lines
+
+
 def _model_errors(ranking: "Ranking") -> list[str]:
     """Return how well the forest predicts, and which targets no better than guessing."""
     errors = ranking.model_error or {}
@@ -268,6 +282,7 @@ def notes(ranking: "Ranking", top: int) -> list[str]:
     """Return what the scores and errors mean, how good the model is, and what is relevant."""
     lines = _definitions(ranking)
     lines += _errors(ranking, top)
+    lines += _too_many(ranking)
     lines += _model_errors(ranking)
     if ranking.relevance is not None:
         lines.append(_verdicts(ranking.relevance))

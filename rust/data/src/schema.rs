@@ -537,11 +537,14 @@ impl<'a> Resolver<'a> {
     fn take(&self, taken: &mut FxHashMap<usize, &'static str>, column: usize, role: &'static str) -> Result<()> {
         match taken.insert(column, role) {
             None => Ok(()),
-            Some(before) => Err(Error::Data(format!(
-                "{}: column '{}' is given as {before} and as {role}; name it once",
-                self.source,
-                self.schema.field(column).name()
-            ))),
+            Some(before) => {
+                let twice = if before == role { "twice".into() } else { format!("and as {role}") };
+                Err(Error::Data(format!(
+                    "{}: column '{}' is given as {before} {twice}; name it once",
+                    self.source,
+                    self.schema.field(column).name()
+                )))
+            }
         }
     }
 
@@ -552,7 +555,7 @@ impl<'a> Resolver<'a> {
             Targets::Named(names) => names.iter().map(|n| self.find(n, "target")).collect::<Result<_>>()?,
             Targets::Last(count) if *count >= total => {
                 return Err(Error::Setting(format!(
-                    "target-last: {count} of {total} columns of {} leaves no feature",
+                    "target_last: {count} of {total} columns of {} leaves no feature",
                     self.source
                 )));
             }

@@ -146,8 +146,15 @@ fn settings_of<'a>(settings: &'a Value, name: &str) -> Option<&'a Value> {
 
 /// An error that lists where the identities `a` and `b` differ.
 fn differences(a: &Value, b: &Value, own: &str, others: &str) -> Error {
+    let ranker = |identity: &Value| -> Option<String> { identity["settings"].as_object()?.keys().next().cloned() };
     let mut found = Vec::new();
-    differ(String::new(), a, b, (own, others), &mut found);
+    match (ranker(a), ranker(b)) {
+        // Much else follows from the ranker, such as the profile.
+        (Some(one), Some(other)) if one != other => {
+            found.push(format!("the ranker: {one} in {own}, {other} in {others}"));
+        }
+        _ => differ(String::new(), a, b, (own, others), &mut found),
+    }
     let more = found.len().saturating_sub(MOST_NAMED);
     found.truncate(MOST_NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
@@ -165,11 +172,15 @@ fn differ(place: String, a: &Value, b: &Value, names: (&str, &str), found: &mut 
     };
     match (a, b) {
         _ if a == b => {}
-        _ if place == "profile" => found.push("the values of the data".into()),
+        _ if ["profile", "entropies"].contains(&place.as_str()) => {
+            let values = "the values of the data";
+            if !found.iter().any(|one| one == values) {
+                found.push(values.into());
+            }
+        }
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
             a.iter().zip(b.values()).for_each(|((key, a), b)| differ(inside(key), a, b, names, found));
         }
-        (Value::Object(_), Value::Object(_)) if place == "settings" => found.push("the ranker".into()),
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             (a.iter().zip(b).enumerate()).for_each(|(n, (a, b))| differ(format!("{place}[{n}]"), a, b, names, found));
         }

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ferrank._core import Source
-from ferrank.data.check.columns import of_column
+from ferrank.data.check.columns import infinity, of_column
 from ferrank.data.check.report import Check, Finding
 from ferrank.data.check.sample import MOST_ROWS, Column, columns_of, first_rows, sampled
 from ferrank.data.check.together import codes_by_target, copies, imbalance, leaks, many_classes, repeated_rows
@@ -54,6 +54,7 @@ def check(
         leak                          a feature that tells a target by itself
         codes                         integers that are categories
         numbers, dates in strings     text that is taken for categories
+        infinity                      numbers that rankers refuse
         missing as a value            -999, "?" and the like
         imbalance                     classes that hardly occur, targets that hardly vary
         many classes                  a class for every few rows
@@ -102,7 +103,7 @@ def check(
     table, n_rows = sampled(source)
     features, targets = _read(table, source, roles)
     found = [finding for feature in features for finding in of_column(feature)]
-    useless = _named_in(found, "identifier", "constant")
+    useless = _named_in(found, "identifier", "constant", "infinity")
     useful = [feature for feature in features if feature.name not in useless]
     found += [*copies(useful), *_of_targets(useful, targets, _named_in(found, "codes"))]
     found += filter(None, [repeated_rows(useful + targets, len(table))])
@@ -130,12 +131,16 @@ def _named_in(findings: list[Finding], *kinds: str) -> set[str]:
 
 def _read(table: pa.Table, source: Source, roles: dict[str, Any]) -> tuple[list[Column], list[Column]]:
     problem = source.resolve(roles)
-    return columns_of(table, dict(problem["features"])), columns_of(table, dict(problem["targets"]))
+    features = columns_of(table, dict(problem["features"]), roles["categorical_features"])
+    return features, columns_of(table, dict(problem["targets"]))
 
 
 def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) -> list[Finding]:
     found: list[Finding] = []
     for target in targets:
+        if (infinite := infinity(target)) is not None:
+            found.append(infinite)
+            continue
         if target.n_distinct < 2:
             found.append(_constant_target(target))
             continue

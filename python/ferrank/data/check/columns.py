@@ -9,7 +9,7 @@ from ferrank.data.check.report import Finding
 from ferrank.data.check.sample import Column
 from ferrank.data.delimited import NUMBER
 
-__all__ = ["of_column"]
+__all__ = ["infinity", "of_column"]
 
 _FEW_ROWS = 30
 """Below so many known values nothing is said of how they are distributed."""
@@ -33,12 +33,27 @@ _PLACEHOLDERS = {"", "?", "--", "na", "n/a", "nan", "null", "missing", "unknown"
 
 
 def of_column(column: Column) -> Iterator[Finding]:
-    """Yield what is wrong with a column; a constant column has no other fault."""
+    """Yield what is wrong with a column; a constant column has no other fault but infinity."""
+    if (infinite := infinity(column)) is not None:
+        yield infinite
     found = next(filter(None, (look(column) for look in _FIRST)), None)
     if found is not None:
         yield found
         return
     yield from filter(None, (look(column) for look in _ALSO))
+
+
+def infinity(column: Column) -> Finding | None:
+    """Find numbers that no ranker takes."""
+    rows = 0 if column.is_nominal else int(np.isinf(column.values).sum())
+    if rows == 0:
+        return None
+    return Finding(
+        "infinity",
+        [column.name],
+        f"{rows:,} of {len(column.values):,} rows hold infinity, which rankers refuse",
+        "make it missing, or mend the values",
+    )
 
 
 def _constant(column: Column) -> Finding | None:

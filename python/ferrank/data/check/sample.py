@@ -1,5 +1,6 @@
 """A sample of the rows, whose columns are read as numbers or codes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,7 +36,7 @@ class Column:
     texts: list[str]
     """categories; none for numbers"""
     is_text: bool = False
-    """strings, and no dictionary, which somebody made of them"""
+    """strings, and neither a dictionary, which somebody made of them, nor named as categorical"""
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -113,10 +114,13 @@ def _hash(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
     return z ^ (z >> np.uint64(31))
 
 
-def columns_of(table: pa.Table, kinds: dict[str, str]) -> list[Column]:
-    """Return the columns whose ``kinds`` are "numeric" or "nominal"; others are left out."""
+def columns_of(table: pa.Table, kinds: dict[str, str], categorical: Collection[str] = ()) -> list[Column]:
+    """Return the columns whose ``kinds`` are "numeric" or "nominal"; others are left out.
+
+    Users have named ``categorical`` ones as such.
+    """
     return [
-        _column(name, table.column(name), is_nominal=kinds[name] == "nominal")
+        _column(name, table.column(name), is_nominal=kinds[name] == "nominal", is_named=name in categorical)
         for name in table.column_names
         if kinds.get(name) in {"numeric", "nominal"}
     ]
@@ -137,9 +141,9 @@ def _with_short_entries(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
     )
 
 
-def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
-    is_text = not pa.types.is_dictionary(values.type)
-    if not is_text:
+def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool, is_named: bool) -> Column:
+    is_dictionary = pa.types.is_dictionary(values.type)
+    if is_dictionary:
         chunks = [_with_short_entries(chunk) for chunk in values.chunks]
         values = pa.chunked_array(chunks, values.type).cast(values.type.value_type)
     if is_nominal:
@@ -147,7 +151,7 @@ def _column(name: str, values: pa.ChunkedArray, *, is_nominal: bool) -> Column:
         if values.nbytes > _LONGEST * len(values):
             values = _shortened(values)
         codes, texts = _coded(values if values.type == pa.string() else values.cast(pa.string()))
-        return Column(name, True, False, codes, texts, is_text)
+        return Column(name, True, False, codes, texts, not (is_dictionary or is_named))
     numbers = numbers_of(values)
     known = numbers[np.isfinite(numbers)]
     return Column(name, False, bool(len(known) and (known == np.rint(known)).all()), numbers, [])

@@ -27,13 +27,31 @@ Floats = NDArray[np.float64]
 
 
 def copies(columns: list[Column]) -> Iterator[Finding]:
-    """Yield groups of columns that say the same, and of numbers that nearly do."""
-    groups = defaultdict(list)
-    for column in columns:
-        # Columns with another value in few rows have these in common by chance.
-        if column.counts.sum() - column.counts.max(initial=0) >= _FEW_OTHERS:
-            groups[_partition(column)].append(column.name)
-    for names in groups.values():
+    """Yield groups of columns that say the same, and of numbers that nearly do.
+
+    Numbers say the same if they order the rows alike, or in reverse: values that come in blocks, such as the
+    age and the weight of a patient in each of many visits, go together one to one and say different things.
+    Categories say the same if they part the rows alike, and integers the same as categories if they are a
+    code of them, whose values repeat often.
+    """
+    # Columns with another value in few rows have these in common by chance.
+    varied = [it for it in columns if it.counts.sum() - it.counts.max(initial=0) >= _FEW_OTHERS]
+    groups: dict[tuple[str, bytes], list[Column]] = defaultdict(list)
+    for column in varied:
+        kind, key = ("groups", _partition(column)) if column.is_nominal else ("order", _order(column))
+        groups[kind, key].append(column)
+    # Rows that repeat say nothing of which values go together.
+    n_rows = len(_first_rows(columns)) if any(it.is_nominal for it in varied) else 0
+    for kind, key in list(groups):
+        first = groups[kind, key][0]
+        if kind == "groups" and n_rows - first.n_distinct < _FEW_OTHERS:
+            del groups[kind, key]
+        elif kind == "order" and first.is_integer and n_rows >= _ROWS_OF_A_CODE * first.n_distinct:
+            same = groups.get(("groups", _partition(first)))
+            if same is not None:
+                same += groups.pop((kind, key))
+    order = {column.name: place for place, column in enumerate(columns)}
+    for names in (sorted((it.name for it in group), key=order.__getitem__) for group in groups.values()):
         if len(names) > 1:
             yield Finding(
                 "copies",
@@ -41,7 +59,7 @@ def copies(columns: list[Column]) -> Iterator[Finding]:
                 "they say the same of each row",
                 "keep one, for they share their importance",
             )
-    firsts = {names[0] for names in groups.values()}
+    firsts = {group[0].name for (kind, _), group in groups.items() if kind == "order"}
     numbers = [
         c
         for c in columns
@@ -57,17 +75,21 @@ def copies(columns: list[Column]) -> Iterator[Finding]:
             )
 
 
-def _partition(column: Column) -> tuple[str, bytes]:
-    """Return a key that columns have in common if one follows from the other and the reverse."""
+def _order(column: Column) -> bytes:
+    """Return a key that numbers have in common if they order the rows alike, or in reverse."""
+    reverse = np.where(column.known, column.n_distinct - 1 - column.codes, -1)
+    return min(column.codes.tobytes(), reverse.tobytes())
+
+
+def _partition(column: Column) -> bytes:
+    """Return a key that columns have in common if each follows from the other."""
     codes = column.codes
-    if not column.is_nominal and column.n_distinct > len(codes) // 2:
-        return "order", codes.tobytes()
     known = np.flatnonzero(codes >= 0)
     first = np.full(column.n_distinct, len(codes))
     np.minimum.at(first, codes[known], known)
     renamed = np.full(len(codes), -1)
     renamed[known] = first[codes[known]]
-    return "groups", renamed.tobytes()
+    return renamed.tobytes()
 
 
 def _near(columns: list[Column]) -> list[list[str]]:
@@ -279,16 +301,21 @@ def imbalance(target: Column) -> Finding | None:
     )
 
 
-def repeated_rows(columns: list[Column], n_rows: int) -> Finding | None:
-    """Find rows that repeat, in tables with a column that has another value in most rows."""
-    codes = np.stack([column.codes for column in columns], axis=1) if columns else np.zeros((n_rows, 0))
-    if n_rows < _FEW_ROWS or not len(columns):
-        return None
+def _first_rows(columns: list[Column]) -> NDArray[np.intp]:
+    """Return the first of rows that are the same, if a column tells most of them apart; else all rows."""
+    codes = np.stack([column.codes for column in columns], axis=1)
     rows = np.ascontiguousarray(codes).view(np.dtype((np.void, codes.itemsize * codes.shape[1]))).ravel()
     unique = np.unique(rows, return_index=True)[1]
-    repeated = 1 - len(unique) / n_rows
     most = max(len(np.unique(column.codes[unique])) for column in columns)
-    if repeated < _REPEATED or most < len(unique) / 2:
+    return unique if most >= len(unique) / 2 else np.arange(len(codes))
+
+
+def repeated_rows(columns: list[Column], n_rows: int) -> Finding | None:
+    """Find rows that repeat, in tables with a column that has another value in most rows."""
+    if n_rows < _FEW_ROWS or not columns:
+        return None
+    repeated = 1 - len(_first_rows(columns)) / n_rows
+    if repeated < _REPEATED:
         return None
     return Finding(
         "repeated rows",

@@ -55,6 +55,9 @@ class Baseline(Ranker):
     hierarchy_decay: float | None = None
     """The decay of their weights."""
 
+    def __init__(self) -> None:
+        """Make a ranker without parameters."""
+
     @abstractmethod
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""

@@ -126,16 +126,15 @@ def read_plan(
     told = _read(path)
     _check_keys(told, _KEYS, "", path)
     start = path.parent if data is None else Path(data)
-    sets, missing = {}, []
+    sets: dict[str, Any] = {}
+    missing: dict[str, Path] = {}
     for name, one in _section(told, "data", path).items():
         found = _dataset(one, start, f"data.{name}", path)
-        if found is None:
-            missing.append(name)
-        else:
-            sets[name] = found
+        (missing if isinstance(found, Path) else sets)[name] = found
     if (missing and not is_own) or not sets:
+        name, file = next(iter(missing.items()))
         raise ResourceError(
-            f"{path}: data.{missing[0]}: there is no such file in {start}; data= says where it is"
+            f"{path}: data.{name}: {file}: no such file; give the folder that paths start from, data=FOLDER"
         )
     only: dict[str, list[str]] = {}
     asked = _without_only(_section(told, "rankers", path), only)
@@ -160,7 +159,7 @@ def read_plan(
         name: read_figure(one, start, f"{path}: figures.{name}")
         for name, one in (_section(told, "figures", path) if "figures" in told else {}).items()
     }
-    return Plan(study, told.get("measure"), figures, missing)
+    return Plan(study, told.get("measure"), figures, list(missing))
 
 
 def _without_only(section: dict[str, Any], only: dict[str, list[str]]) -> dict[str, Any]:
@@ -215,7 +214,7 @@ def _check_keys(told: dict[str, Any], known: set[str], where: str, path: Path) -
 
 
 def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:
-    """Return the data set, or None if its file is not there.
+    """Return the data set, or the first of its files that is not there.
 
     ``path`` may be several files, whose rows are one set.
     """
@@ -234,8 +233,9 @@ def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:
         raise SettingError(f"{path}: {where}.path: name the file of the data set")
     files = {key: start / told[key] for key in ("test", "labels", "hierarchy") if key in told}
     rows = [start / one for one in paths]
-    if not all(file.exists() for file in (*rows, *files.values())):
-        return None
+    absent = next((file for file in (*rows, *files.values()) if not file.exists()), None)
+    if absent is not None:
+        return absent
     roles = {key: value for key, value in told.items() if key not in files and key != "path"}
     roles |= {key: str(files[key]) for key in ("labels", "hierarchy") if key in files}
     dataset = Dataset(str(rows[0]) if len(rows) == 1 else list(map(str, rows)), **roles)

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import io
 import json
 import os
 import re
@@ -30,6 +31,7 @@ from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidd
 from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
 from ferrank.progress import Progress, shown
+from ferrank.rankers.estimators import ranker_of
 
 __all__ = ["Study"]
 
@@ -37,6 +39,7 @@ Array = np.ndarray[Any, Any]
 Tables = tuple[pa.Table, pa.Table]
 """The rows of a data set that are for training, and those for testing; often the same."""
 Work = tuple[Cell, Callable[[Tables], pa.Table]]
+_ROWS_AT_ONCE = 1 << 16
 
 
 class Study:
@@ -46,7 +49,7 @@ class Study:
     ----------
     data : mapping of str to Dataset, to (Dataset, Dataset) or to Synthetic
         The data sets by name. Two are rows for training and for testing, which are then not split.
-    rankers : mapping of str to ranker, or to model
+    rankers : mapping of str to ranker, to the name of one, or to model
         The rankers by name; each score of a ranker is a method, and "unweighted" one more. A model, such as
         :class:`~ferrank.ReliefTree`, is judged by what it predicts itself.
     judge : WeightedNeighbors, ErrorCurves, Truth, KeptImportances or callable, or a mapping of names to them
@@ -65,6 +68,7 @@ class Study:
         The data sets, or tasks, that a ranker or judge of that name is for; by default all.
     folder : path, optional
         Where results are kept, a file for each cell, so that a study that was killed goes on from there.
+        Rankers and data sets may be added; changed ones, other rows of a data set too, are refused.
     random_state : int, default=0
         Seed of the splits. A ranker whose own ``random_state`` is None has another draw in each split, the
         same whenever the study is done.
@@ -105,7 +109,8 @@ class Study:
         for what, names in (("data", data), ("rankers", rankers)):
             if not names:
                 raise SettingError(f"{what}: there are none; give one at least")
-        self.data, self.rankers = dict(data), dict(rankers)
+        self.data = dict(data)
+        self.rankers = {name: ranker_of(one) for name, one in rankers.items()}
         self.judge: Judge | Mapping[str, Judge] = WeightedNeighbors() if judge is None else judge
         self.splits = Repeated() if splits is None else splits
         self.labelled: list[int | None] = [None] if labelled is None else list(labelled)
@@ -125,7 +130,7 @@ class Study:
         self.folder = None if folder is None else Path(folder)
         self.random_state = random_state
         self.results: Results | None = None
-        self._known: dict[str, tuple[list[Work], Tables]] = {}
+        self._known: dict[str, tuple[list[Work], Tables, str]] = {}
         self._described: dict[str, dict[str, Any]] = {}
 
     def run(self, *, n_jobs: int = 1, client: Any = None, progress: Progress | bool | None = None) -> Results:
@@ -145,6 +150,7 @@ class Study:
         DataError, SettingError, ColumnTypeError, ResourceError
             The message names the data set, the setting or the file; results that are done are kept.
         """
+        self._known = {}
         done, left = self._done(), []
         total = 0
         for name in self.data:
@@ -185,11 +191,12 @@ class Study:
             raise SettingError("study: it has no results yet; call run() first")
         return self.results
 
-    def _cells(self, name: str) -> tuple[list[Work], Tables]:
-        """Return the cells of a data set, in the order of the results, and its rows."""
+    def _cells(self, name: str) -> tuple[list[Work], Tables, str]:
+        """Return the cells of a data set, in the order of the results, its rows and their checksum."""
         if name not in self._known:
             tables, roles, splits = self._split(name)
-            self._known[name] = list(self._new_cells(name, tables, roles, splits)), tables
+            cells = list(self._new_cells(name, tables, roles, splits))
+            self._known[name] = cells, tables, _checksum(tables, roles)
         return self._known[name]
 
     def _new_cells(
@@ -276,11 +283,16 @@ class Study:
         about, path = self._about(), self.folder / "study.json"
         if path.exists():
             known = json.loads(path.read_text(encoding="utf-8"))
-            differs = next((key for key in about if about[key] != known.get(key)), None)
+            differs = next(
+                (key for key in about if about[key] != known.get(key, about[key] if ": " in key else None)),
+                None,
+            )
             if differs is not None:
+                what = "other rows or roles" if differs.startswith("data: ") else "another one"
                 raise SettingError(
-                    f"{differs}: another one than of the results in {self.folder}; take another folder"
+                    f"{differs}: {what} than of the results in {self.folder}; take another folder"
                 )
+            about = known | about
         replace(path, lambda partial: partial.write_text(json.dumps(about, indent=1), encoding="utf-8"))
         found = {}
         for file in sorted(cells.glob("*.arrow")):
@@ -289,14 +301,15 @@ class Study:
         return found
 
     def _about(self) -> dict[str, str]:
-        """Return what results depend on, but for the data; rankers and data sets may be added."""
+        """Return what results depend on; what has a name in its key, such as a ranker, may be added."""
         return {
             "judge": repr(self.judge),
             "splits": repr(self.splits),
             "n_trees": str(self.n_trees),
             "random_state": str(self.random_state),
-            **{f"splits: {name}": repr(splits) for name, splits in self.own_splits.items()},
+            **{f"splits: {name}": repr(self._splits_of(name)) for name in self.data},
             **{f"rankers: {name}": _fingerprint(ranker) for name, ranker in self.rankers.items()},
+            **{f"data: {name}": self._cells(name)[2] for name in self.data},
         }
 
     def _keep(self, cell: Cell, table: pa.Table) -> None:
@@ -395,6 +408,32 @@ def _fingerprint(ranker: Any) -> str:
     told = ranker.get_params() if hasattr(ranker, "get_params") else repr(ranker)
     text = json.dumps([type(ranker).__name__, told], default=repr, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _checksum(tables: Tables, roles: Mapping[str, Any]) -> str:
+    """Return a checksum of rows and roles, the same however the rows are cut into chunks."""
+    digest = hashlib.sha256(json.dumps(roles, default=repr, sort_keys=True).encode())
+    train, test = tables
+    for table in (train,) if test is train else tables:
+        whole = table.unify_dictionaries().replace_schema_metadata(None)
+        with pa.ipc.new_stream(pa.PythonFile(_Hashed(digest), mode="w"), whole.schema) as stream:
+            for start in range(0, whole.num_rows, _ROWS_AT_ONCE):
+                stream.write_table(whole.slice(start, _ROWS_AT_ONCE).combine_chunks())
+    return digest.hexdigest()[:16]
+
+
+class _Hashed(io.RawIOBase):
+    """A file that keeps nothing but a checksum of what is written to it."""
+
+    def __init__(self, digest: Any) -> None:
+        self._digest = digest
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self._digest.update(content)
+        return len(content)
 
 
 def _file_name(cell: Cell) -> str:
