@@ -286,7 +286,7 @@ def test_relief(run: Run, data: Path) -> None:
     found = json.loads(done.stdout)
     assert list(found["scores"]) == ["relief_k3", "relief_k3_sigma4", "relief_k9", "relief_k9_sigma4"]
     assert found["settings"]["ranker"] == "relief"
-    assert found["settings"]["n_iterations"] == 0.5
+    assert found["settings"]["n_iterations"] == [0.5]
     assert "relief: how much more" in run(*arguments).stdout
 
 

@@ -592,6 +592,16 @@ def test_published_numbers_stand_beside_those_found(tmp_path: Path) -> None:
     assert "there is no such file" in path.read_text()
 
 
+def scores_of(ranker: Any) -> list[str]:
+    """Return the names of the scores that a ranker of a plan gives."""
+    if isinstance(ranker, fr.ForestRanker) and not isinstance(ranker.decay, float):
+        decays = [f"symbolic_decay{decay:g}" for decay in ranker.decay]
+        return [name for score in ranker.scores for name in (decays if score == "symbolic" else [score])]
+    if isinstance(ranker, fr.ReliefRanker) and isinstance(ranker.n_iterations, list):
+        return [f"relief_m{100 * m:g}%_k{k}" for m in ranker.n_iterations for k in ranker.n_neighbors]
+    return list(getattr(ranker, "scores", ("one",)))
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_plans_that_come_with_ferrank_name_methods_that_they_have(name: str, tmp_path: Path) -> None:
     text = (Path(fr.evaluate.__file__).parent / f"study/plans/{name}.toml").read_text()
@@ -608,7 +618,7 @@ def test_plans_that_come_with_ferrank_name_methods_that_they_have(name: str, tmp
     assert not plan.missing
     known = {"unweighted"}
     for ranker, one in plan.study.rankers.items():
-        scores = getattr(one, "scores", ("one",))
+        scores = scores_of(one)
         known |= {f"{ranker}:{score}" for score in scores} if len(scores) > 1 else {ranker}
     for figure in plan.figures.values():
         methods = getattr(figure, "methods", ())

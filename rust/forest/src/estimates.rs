@@ -33,8 +33,9 @@ pub(super) fn forms(data: &RunData, params: &ForestParams, tree: u64) -> Vec<For
 
 /// The relevance of features, if there are shadows.
 pub(super) fn relevance(data: &RunData, params: &ForestParams, ensembles: &[Vec<Part<'_>>]) -> Option<Relevance> {
-    let first = n_importances(data, params) - variants(params).len();
-    if params.shadows { shadows::relevance(data, params, ensembles, first) } else { None }
+    let n_scores = variants(params).len();
+    let first = n_importances(data, params) - n_scores;
+    if params.shadows { shadows::relevance(data, params, ensembles, (first, n_scores)) } else { None }
 }
 
 /// Number of vectors of a tree, without those of its companions.

@@ -18,7 +18,6 @@ use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
 use crate::params::ForestParams;
-use crate::scores::variants;
 
 /// Number of consecutive trees that see the same shadows, where features are few.
 const TREES: usize = 20;
@@ -89,19 +88,19 @@ pub(crate) fn apart(vectors: Contribution, n_scores: usize, first: usize) -> Con
     own
 }
 
-/// The relevance of features by all scores together; the vectors of shadows are from number `first` on.
+/// The relevance of features by all `n_scores` scores together; the vectors of shadows are from number `first` on.
 pub(crate) fn relevance(
     data: &RunData,
     params: &ForestParams,
     ensembles: &[Vec<Part<'_>>],
-    first: usize,
+    (first, n_scores): (usize, usize),
 ) -> Option<Relevance> {
     let n_features = data.features.len();
     let of_score = |trees: &Vec<Part<'_>>, s: usize| match n_features < MANY {
         true => from_blocks(data, trees, [s, first + s], |tree| block(tree, n_features, params)),
         false => from_one_permutation(data, trees, [s, first + s]),
     };
-    let parts = ensembles.iter().flat_map(|trees| (0..variants(params).len()).map(move |s| of_score(trees, s)));
+    let parts = ensembles.iter().flat_map(|trees| (0..n_scores).map(move |s| of_score(trees, s)));
     Relevance::joined(&parts.collect::<Option<Vec<Relevance>>>()?)
 }
 

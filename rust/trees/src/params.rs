@@ -148,7 +148,10 @@ impl TreeParams {
                 task.name()
             )));
         }
-        check(problem.weight.is_none(), "sample_weight: a tree that splits by Relief does not weigh rows; leave it out")?;
+        check(
+            problem.weight.is_none(),
+            "sample_weight: a tree that splits by Relief does not weigh rows; leave it out",
+        )?;
         check(problem.groups.is_none(), "groups: a tree has no use for groups of rows; leave them out")?;
         self.selector.validate(task)?;
         self.validate_leaves(task)?;
