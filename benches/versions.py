@@ -56,6 +56,7 @@ def calling(case: dict) -> Callable[[], object]:
 
         return partial(ferrank, *data(*case["relief"]))
     from engines import Size, fitting
+
     from ferrank import ForestRanker
 
     # The errors over samples of rows take trees of their own, which older versions do not grow.
