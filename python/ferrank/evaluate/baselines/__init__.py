@@ -30,7 +30,7 @@ __all__ = [
     "SvmRfe",
 ]
 
-TRANSFORMATIONS: dict[str, type[Baseline]] = {
+TRANSFORMATIONS: dict[str, type[LabelPowerSet | PairwiseLabels | BinaryRelevance]] = {
     ranker.name: ranker for ranker in (LabelPowerSet, PairwiseLabels, BinaryRelevance)
 }
 """The baselines that make classifications of label sets, for another ranker, by their names."""
