@@ -87,7 +87,8 @@ def test_label_sets_and_unlabelled_rows_resume(case: str, ranker: str, tmp_path:
     whole = fr.rank(table, "y", ranker=ranker, **settings)
     fr.rank(table, "y", ranker=ranker, resume=path, **settings)
     content = path.read_bytes()
-    path.write_bytes(content[: 2 * len(content) // 3])
+    # Records end at even numbers of bytes.
+    path.write_bytes(content[: 2 * len(content) // 3 | 1])
     with pytest.warns(fr.ResumeWarning, match="dropped the last"):
         resumed = fr.rank(table, "y", ranker=ranker, resume=path, memory_limit="1GiB", **settings)
     assert resumed.model_error == whole.model_error

@@ -85,7 +85,6 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, groups: Any, like: dict[str, Any] | None = None
     ) -> tuple[Source, dict[str, Any]]:
         """Return the rows as a source and the roles of its columns, given those of earlier batches."""
-        self._check_temp_dir()
         own = self._own_roles()
         if holds_label_sets(own["task"], own["hierarchy"], y):
             y = label_sets(y)

@@ -13,7 +13,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from inspect import signature
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
-from ferrank.errors import ResourceError, SettingError
+from ferrank.errors import SettingError
 from ferrank.progress import Progress
 from ferrank.rankers.turf import turf
 from ferrank.ranking import Ranking
@@ -83,11 +82,6 @@ class Plan(ABC):
     def _defaults(cls) -> dict[str, Any]:
         """Return the parameters and their defaults."""
         return {name: parameter.default for name, parameter in signature(cls).parameters.items()}
-
-    def _check_temp_dir(self) -> None:
-        """Raise an error if the folder for temporary files, which few rankings use, does not exist."""
-        if self.temp_dir is not None and not Path(self.temp_dir).is_dir():
-            raise ResourceError(f"temp_dir: {os.fspath(self.temp_dir)}: no such folder; make it first")
 
     def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
         """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""

@@ -177,7 +177,6 @@ def given_twice(settings: dict[str, Any]) -> SettingError:
 
 def opened(ranker: Plan, data: Any, **roles: Any) -> tuple[Source, dict[str, Any]]:
     """Return the rows of a data set, or of data with the roles given, and the roles of their columns."""
-    ranker._check_temp_dir()
     dataset = dataset_of(data, **roles)
     source = dataset.source(ranker.temp_dir, task=ranker.task, hierarchy=ranker.hierarchy)
     return source, dataset.roles(ranker.task, ranker.hierarchy, ranker.categorical_features)
