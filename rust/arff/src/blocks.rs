@@ -126,3 +126,27 @@ impl<R: Read> Blocks<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_end_behind_a_line() {
+        // Lines of 1 to 300 bytes, and one that is longer than a block.
+        let mut text: Vec<u8> =
+            (0..20_000).flat_map(|line| [vec![b'x'; line * 7 % 300], vec![b'\n']].concat()).collect();
+        text.extend([vec![b'y'; BLOCK + 10], b"\nlast".to_vec()].concat());
+        let (mut blocks, mut read, mut n_blocks) = (Blocks::new(&text[..]).unwrap(), Vec::new(), 0);
+        loop {
+            let block = &blocks.buffer[..blocks.length];
+            read.extend_from_slice(block);
+            assert!(block.ends_with(b"\n") || read.len() == text.len());
+            n_blocks += 1;
+            if !blocks.next().unwrap() {
+                break;
+            }
+        }
+        assert!(read == text && n_blocks > 3);
+    }
+}

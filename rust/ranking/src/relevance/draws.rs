@@ -61,4 +61,14 @@ mod tests {
         let p = from_draws(&[0.5, 0.0, 2e-15], &drawn).p_values();
         assert!((p[0] - 0.5).abs() < 0.05 && p[1] == 1.0 && p[2] == 1.0, "{p:?}");
     }
+
+    #[test]
+    fn the_scale_of_a_feature_does_not_count() {
+        // The second feature is the first a thousand times smaller.
+        let values = |scale: f64, draw: i32| scale * f64::from(draw * 37 % 60) / 60.0;
+        let drawn: Vec<Vec<f64>> = (0..60).map(|draw| vec![values(1.0, draw), values(1e-3, draw)]).collect();
+        let drawn: Vec<&[f64]> = drawn.iter().map(|draw| &draw[..]).collect();
+        let p = from_draws(&[1.1, 1.1e-3], &drawn).p_values();
+        assert!((p[0] / p[1] - 1.0).abs() < 1e-9 && p[0] < 0.05, "{p:?}");
+    }
 }
