@@ -141,7 +141,7 @@ def _called(names: list[str], targets: list[Column], y: Any) -> list[Column]:
 
 
 def _weights(given: Any, n_rows: int) -> np.ndarray[Any, Any]:
-    """Return the weight of each row; one number is that of all rows."""
+    """Return the weight of each row; a single number is the weight of every row."""
     try:
         weights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -1,12 +1,13 @@
 //! Companion trees: trees on subsamples of the rows, from which standard errors follow.
 //!
 //! The error over trees says how far more trees would move an importance, not how far other rows would. For the latter,
-//! each of the first [`MOST_TREES`] trees has [`COMPANIONS`] companions, which are grown and scored as trees are, but on the
-//! m rows of a subsample as if there were no others. The companions of [`TREES`] consecutive trees share a subsample. Of the mean importances of
-//! these groups, the variance between groups less that of their trees is the variance over subsamples, v (Sexton and
-//! Laake 2009; Athey, Tibshirani and Wager 2019, §4). A subsample is drawn without replacement from n rows, so that
-//! v = (1 − m/n) · V(m), where V(m) is the variance over samples of m rows from the population. V decreases as 1/m, so
-//! that V(n) = v · (m/n) / (1 − m/n) (Politis, Romano and Wolf 1999, §2). With m = n/2 this is v itself.
+//! each of the first [`MOST_TREES`] trees has [`COMPANIONS`] companions, which are grown and scored as trees are, but
+//! on the m rows of a subsample as if there were no others. The companions of [`TREES`] consecutive trees share a
+//! subsample. Of the mean importances of these groups, the variance between groups less that of their trees is the
+//! variance over subsamples, v (Sexton and Laake 2009; Athey, Tibshirani and Wager 2019, §4). A subsample is drawn
+//! without replacement from n rows, so that v = (1 − m/n) · V(m), where V(m) is the variance over samples of m rows
+//! from the population. V decreases as 1/m, so that V(n) = v · (m/n) / (1 − m/n) (Politis, Romano and Wolf 1999, §2).
+//! With m = n/2 this is v itself.
 //!
 //! Subsamples are half of the rows, and at most [`MOST_ROWS`]: with many rows the error over trees is the larger part
 //! of the standard error, and trees on few rows cost little.

@@ -302,7 +302,7 @@ def imbalance(target: Column) -> Finding | None:
 
 
 def _first_rows(columns: list[Column]) -> NDArray[np.intp]:
-    """Return the first of rows that are the same, if a column tells most of them apart; else all rows."""
+    """Return a row of each kind of equal rows, if a column has another value in most of these; else all."""
     codes = np.stack([column.codes for column in columns], axis=1)
     rows = np.ascontiguousarray(codes).view(np.dtype((np.void, codes.itemsize * codes.shape[1]))).ravel()
     unique = np.unique(rows, return_index=True)[1]
