@@ -152,7 +152,8 @@ impl<'a> View<'a> {
     }
 }
 
-#[inline(always)]
+// A function of its own, so that its few variables stay in registers: extra trees are 1.04x faster (100k x 20).
+#[inline(never)]
 fn pick<C: Code>(column: Column<'_, C>, rows: &[u32], first: usize, out: &mut [C]) {
     for (out, &row) in out.iter_mut().zip(rows) {
         *out = column.at((row as usize).wrapping_sub(first));

@@ -48,6 +48,7 @@ pub enum Purpose {
 }
 
 /// The stream for `purpose` in tree `tree`; `place` is a block of rows, a node's path, or a feature.
+#[inline]
 pub fn stream(seed: u64, purpose: Purpose, tree: u64, place: u64) -> Stream {
     Stream::seed_from_u64(mix([seed, purpose as u64, tree, place]))
 }
@@ -56,6 +57,7 @@ pub fn stream(seed: u64, purpose: Purpose, tree: u64, place: u64) -> Stream {
 pub const ROOT: u64 = 0;
 
 /// Path of the left (`false`) or right (`true`) child of the node at `path`.
+#[inline]
 pub fn child(path: u64, right: bool) -> u64 {
     mix([path, right as u64 + 1])
 }

@@ -190,17 +190,17 @@ impl Grower<'_> {
         let n_left = match (batch.keys(feature), features[feature as usize].slot) {
             (Some(keys), _) => {
                 let highest = context.key_of(feature, code);
-                items.partition_pairs(range.clone(), spill, |i, _| keys[i] <= highest)
+                items.partition_pairs(range.clone(), spill, move |i, _| keys[i] <= highest)
             }
             (None, Slot::Narrow(slot)) => {
                 let (column, shift, highest) = (u8::of(chunk).column(slot), shift as u8, u8::from_u16(code + shift));
-                items.partition_pairs(range.clone(), spill, |_, row| {
+                items.partition_pairs(range.clone(), spill, move |_, row| {
                     column.at(row as usize).wrapping_add(shift) <= highest
                 })
             }
             (None, Slot::Wide(slot)) => {
                 let (column, highest) = (u16::of(chunk).column(slot), code + shift);
-                items.partition_pairs(range.clone(), spill, |_, row| {
+                items.partition_pairs(range.clone(), spill, move |_, row| {
                     column.at(row as usize).wrapping_add(shift) <= highest
                 })
             }

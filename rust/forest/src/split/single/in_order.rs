@@ -60,12 +60,19 @@ impl CutsInOrder {
 
 /// Offers the cut above `code` to `best`, unless its gain is below `floor`.
 #[inline(always)]
-fn offer(best: &mut Best, code: usize, [count, sum]: Pair, mean: f64, floor: f64) {
-    let difference = sum - mean * count;
-    let quality = difference * difference;
+fn offer(best: &mut Best, code: usize, left: Pair, mean: f64, floor: f64) {
+    let (quality, [count, _]) = (quality(left, mean), left);
     if quality >= floor * (count * (best.examples - count)) {
         best.offer(code, quality, count, count);
     }
+}
+
+/// The gain of a cut with these sums on the left, in a node with this mean, times the examples of both sides over those
+/// of the node.
+#[inline(always)]
+pub(super) fn quality([count, sum]: Pair, mean: f64) -> f64 {
+    let difference = sum - mean * count;
+    difference * difference
 }
 
 /// The best cut of `node`, whose examples have the code `zero`, except for those in `entries`, with their codes, which
