@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import ferrank as fr
 from agreement import bits
@@ -161,6 +163,27 @@ def test_ranks_do_not_change_with_a_monotonic_function():
     relief = fr.ReliefRanker(scaling="rank")
     as_they_are, changed = (relief.fit(x, y).feature_importances_ for x in (X, np.exp(9 * X)))
     np.testing.assert_array_equal(as_they_are, changed)
+
+
+def test_ranks_measure_differences_by_the_density_between_values():
+    rng = np.random.default_rng(0)
+    draws = {
+        "normal": stats.norm(3, 2),
+        "skewed": stats.lognorm(1.5),
+        "heavy tails": stats.cauchy(),
+        "two": stats.expon(),
+    }
+    shares = rng.uniform(size=(3000, len(draws)))
+    targets = np.column_stack([shares[:, 0], (shares[:, 1] + 0.3 * shares[:, 3]) % 1])  # both uniform
+    values = {name: law.ppf(share) for (name, law), share in zip(draws.items(), shares.T, strict=True)}
+    drawn = pd.DataFrame(values), np.column_stack([np.exp(5 * targets[:, 0]), stats.norm.ppf(targets[:, 1])])
+    known = fr.ReliefRanker(n_neighbors=30).fit(pd.DataFrame(shares, columns=list(values)), targets)
+    by_rank, by_range = (fr.ReliefRanker(scaling=s, n_neighbors=30).fit(*drawn) for s in ("rank", "range"))
+    error, other = (
+        np.abs(relief.feature_importances_ - known.feature_importances_).max()
+        for relief in (by_rank, by_range)
+    )
+    assert error < 0.05 * np.ptp(known.feature_importances_) < other
 
 
 def test_missing_values_that_tell_are_found():

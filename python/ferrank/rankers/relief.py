@@ -78,7 +78,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         How numeric features and targets are scaled to [0, 1]. "range" divides differences by the range of the
         feature [1]_; a single outlier then makes all other differences small. "rank" replaces each value by
         its rank among all rows, equal values by the mean of their ranks, so that outliers and skewed
-        distributions do not matter. Missing values have no rank.
+        distributions do not matter: the difference of two values is the share of the rows between them, which
+        estimates the integral of the density from one to the other, the distance that [2]_ (section 6) leaves
+        to future work. Missing values have no rank.
     missing : {"expected", "informative"}, default="expected"
         How much a missing value of a feature differs from others. "expected": as much as is expected, given
         the known values of the feature, in classification those of the row's class [1]_. "informative":
