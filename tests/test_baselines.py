@@ -272,7 +272,7 @@ def test_sizes_that_would_not_finish_are_refused(ranker, limit, module, match, n
         (
             BinaryRelevance(inner_settings={"k": 5}),
             "labels",
-            "inner_settings: 'k' is not a setting of relief; it has task",
+            "k: not a setting of ReliefRanker; did you mean n_neighbors",
         ),
         (
             BinaryRelevance(inner=ferrank.ReliefRanker(), inner_settings={"n_neighbors": 5}),

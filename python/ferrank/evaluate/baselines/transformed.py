@@ -108,14 +108,7 @@ class _Transformed(Baseline):
                 raise SettingError("inner_settings: the inner ranker has its own; leave them out, or name it")
             inner: Ranker = clone(self.inner)
         elif self.inner in _INNER:
-            kind = _INNER[self.inner]
-            unknown = next((name for name in settings if name not in kind._defaults()), None)
-            if unknown is not None:
-                raise SettingError(
-                    f"inner_settings: '{unknown}' is not a setting of {self.inner}; it has "
-                    f"{', '.join(kind._defaults())}"
-                )
-            inner = kind(**settings)
+            inner = _INNER[self.inner](**settings)
         else:
             raise SettingError(
                 f"inner: {self.inner!r} is neither a ranker nor one of {', '.join(_INNER)}, which rank for "
