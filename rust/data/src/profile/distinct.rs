@@ -12,24 +12,36 @@ use pulp::{Arch, Simd, WithSimd};
 #[derive(Debug, Clone)]
 pub(super) struct Distinct {
     most: usize,
-    /// Bits of the values held; up to twice `most` until [`prune`](Self::prune).
-    bits: BitSet,
+    held: Held,
     /// Values that hash higher are not held.
     pub(super) limit: u64,
+}
+
+/// The hashes of the values held, from which the values follow; up to twice as many as wanted until
+/// [`prune`](Distinct::prune).
+#[derive(Debug, Clone)]
+enum Held {
+    /// All hashes so far.
+    All(HashSet<u64, BuildHasherDefault<Same>>),
+    /// The hashes up to the limit, some of them several times. Most of those that come are new, so that a set would cost more:
+    /// 65,535 of 1,000,000 values take a third of the time.
+    Lowest(Vec<u64>),
 }
 
 impl Distinct {
     /// The sample of `values`.
     pub(super) fn of(most: usize, values: &[f64]) -> Self {
-        let bits = BitSet::with_capacity_and_hasher(values.len().min(most), BuildHasherDefault::default());
-        let mut distinct = Distinct { most, bits, limit: u64::MAX };
+        let set = HashSet::with_capacity_and_hasher(values.len().min(most), BuildHasherDefault::default());
+        let mut distinct = Distinct { most, held: Held::All(set), limit: u64::MAX };
         distinct.extend(values);
         distinct
     }
 
     /// The values that [`sorted`](Self::sorted) gives, as a set again.
     pub(super) fn from_sorted(most: usize, limit: u64, values: &[f64]) -> Self {
-        Distinct { most, bits: values.iter().map(|value| value.to_bits()).collect(), limit }
+        let hashes = values.iter().map(|value| hash(value.to_bits()));
+        let held = if limit < u64::MAX { Held::Lowest(hashes.collect()) } else { Held::All(hashes.collect()) };
+        Distinct { most, held, limit }
     }
 
     /// Adds `values`; a NaN is no value, and -0 is 0.
@@ -39,22 +51,32 @@ impl Distinct {
         }
         let mut last = f64::NAN;
         for values in values.chunks(LANES) {
-            // Mostly all of them hash above the limit.
-            if self.limit < u64::MAX && !Arch::new().dispatch(AnyBelow { values, limit: self.limit }) {
-                continue;
-            }
-            for &value in values {
-                if !value.is_nan() && value != last {
-                    last = value;
-                    self.insert((value + 0.0).to_bits());
+            match &mut self.held {
+                Held::All(hashes) => {
+                    for &value in values.iter().filter(|value| !value.is_nan()) {
+                        if value != last {
+                            last = value;
+                            hashes.insert(hash((value + 0.0).to_bits()));
+                        }
+                    }
+                }
+                Held::Lowest(hashes) => {
+                    // Often all of them hash above the limit.
+                    if !Arch::new().dispatch(AnyBelow { values, limit: self.limit }) {
+                        continue;
+                    }
+                    let mut len = hashes.len();
+                    hashes.resize(len + LANES, 0);
+                    for &value in values {
+                        let hash = hash((value + 0.0).to_bits());
+                        // Written in any case, which avoids an unpredictable branch.
+                        hashes[len] = hash;
+                        len += usize::from(hash <= self.limit && !value.is_nan() && value != last);
+                        last = value;
+                    }
+                    hashes.truncate(len);
                 }
             }
-        }
-    }
-
-    fn insert(&mut self, bits: u64) {
-        if hash(bits) <= self.limit {
-            self.bits.insert(bits);
             self.prune(self.most);
         }
     }
@@ -62,31 +84,84 @@ impl Distinct {
     /// Adds the values of `other`.
     pub(super) fn merge(&mut self, other: &Distinct) {
         self.limit = self.limit.min(other.limit);
-        let limit = self.limit;
-        self.bits.retain(|&bits| hash(bits) <= limit);
-        other.bits.iter().for_each(|&bits| self.insert(bits));
+        match &mut self.held {
+            Held::All(hashes) if self.limit == u64::MAX => hashes.extend(other.held.hashes()),
+            held => {
+                let hashes = held.hashes().chain(other.held.hashes()).filter(|&hash| hash <= self.limit);
+                *held = Held::Lowest(hashes.collect());
+            }
+        }
+        self.prune(self.most);
     }
 
     /// Brings the sample back to its size once it has outgrown it by more than `slack`.
     pub(super) fn prune(&mut self, slack: usize) {
-        if self.bits.len() > self.most + slack {
-            let mut hashes: Vec<u64> = self.bits.iter().map(|&bits| hash(bits)).collect();
-            let limit = *hashes.select_nth_unstable(self.most.saturating_sub(1)).1;
-            self.limit = limit;
-            self.bits.retain(|&bits| hash(bits) <= limit);
+        if self.held.len() <= self.most + slack {
+            return;
         }
+        let mut hashes = match &mut self.held {
+            Held::All(hashes) => hashes.iter().copied().collect(),
+            Held::Lowest(hashes) => std::mem::take(hashes),
+        };
+        radsort::sort(&mut hashes);
+        hashes.dedup();
+        if hashes.len() > self.most {
+            hashes.truncate(self.most);
+            self.limit = hashes.last().copied().unwrap_or(0);
+        }
+        self.held = Held::Lowest(hashes);
     }
 
     /// The number of values; `None` if there are more than are held.
     pub(super) fn len(&self) -> Option<usize> {
-        (self.most > 0 && self.limit == u64::MAX && self.bits.len() <= self.most).then_some(self.bits.len())
+        match &self.held {
+            Held::All(hashes) if self.most > 0 && hashes.len() <= self.most => Some(hashes.len()),
+            _ => None,
+        }
     }
 
     /// The values held in ascending order, after [`prune`](Self::prune) to the size.
     pub(super) fn sorted(&self) -> Vec<f64> {
-        let mut values: Vec<f64> = self.bits.iter().map(|&bits| f64::from_bits(bits)).collect();
+        let mut values: Vec<f64> = self.held.hashes().map(|hash| f64::from_bits(unhash(hash))).collect();
         values.sort_unstable_by(f64::total_cmp);
+        values.dedup();
         values
+    }
+}
+
+impl Held {
+    /// Number of hashes, each as often as it is held.
+    fn len(&self) -> usize {
+        match self {
+            Held::All(hashes) => hashes.len(),
+            Held::Lowest(hashes) => hashes.len(),
+        }
+    }
+
+    fn hashes(&self) -> impl Iterator<Item = u64> {
+        let (all, lowest) = match self {
+            Held::All(hashes) => (Some(hashes), None),
+            Held::Lowest(hashes) => (None, Some(hashes)),
+        };
+        all.into_iter().flatten().chain(lowest.into_iter().flatten()).copied()
+    }
+}
+
+/// Hashes are their own hashes.
+#[derive(Default)]
+struct Same(u64);
+
+impl Hasher for Same {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("hashes are u64")
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -142,6 +217,14 @@ fn hash(bits: u64) -> u64 {
     hash ^ (hash >> 33)
 }
 
+/// The bits with this [`hash`]: its steps in reverse, with the inverses of the factors modulo 2⁶⁴.
+fn unhash(hash: u64) -> u64 {
+    let mut bits = hash ^ (hash >> 33);
+    bits = bits.wrapping_mul(0x9cb4_b2f8_1293_37db);
+    bits = (bits ^ (bits >> 33)).wrapping_mul(0x4f74_430c_22a5_4005);
+    bits ^ (bits >> 33)
+}
+
 const LANES: usize = 64;
 
 /// Whether any of `values`, at most [`LANES`], hashes to `limit` or below.
@@ -162,6 +245,25 @@ impl WithSimd for AnyBelow<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hash_tells_its_bits() {
+        for bits in [0, 1, u64::MAX, 0.1f64.to_bits(), f64::NEG_INFINITY.to_bits()] {
+            assert_eq!(unhash(hash(bits)), bits);
+        }
+    }
+
+    #[test]
+    fn repeated_values_are_held_once() {
+        let values: Vec<f64> = (0..40_000).map(|i| f64::from(i % 150)).collect();
+        let mut distinct = Distinct::of(100, &values);
+        distinct.prune(0);
+        let mut lowest: Vec<u64> = (0..150).map(|i| hash(f64::from(i).to_bits())).collect();
+        lowest.sort_unstable();
+        let mut expected: Vec<f64> = lowest[..100].iter().map(|&hash| f64::from_bits(unhash(hash))).collect();
+        expected.sort_unstable_by(f64::total_cmp);
+        assert_eq!((distinct.sorted(), distinct.limit), (expected, lowest[99]));
+    }
 
     #[test]
     fn it_knows_few_values_and_samples_many() {
