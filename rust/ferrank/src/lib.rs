@@ -54,6 +54,7 @@ pub use ferrank_association::AssociationParams;
 pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, integer_targets, profile, schema, source};
 pub use ferrank_forest as forest;
 pub use ferrank_forest::ForestParams;
+pub use ferrank_measures as measures;
 pub use ferrank_ranking::{RunOptions, rank_intervals, ranking, relevance};
 pub use ferrank_relief as relief;
 pub use ferrank_relief::ReliefParams;
