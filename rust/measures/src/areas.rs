@@ -48,6 +48,24 @@ fn line(hits: f64, misses: f64, gain: f64, cost: f64) -> f64 {
     gain / steps * sum / 2.0
 }
 
+/// The groups of rows with equal scores, by descending score, from the score, the weight and whether the label is there
+/// of each row.
+///
+/// ```
+/// use ferrank_measures::groups_by_score;
+///
+/// let rows = vec![(0.1, 1.0, true), (0.9, 2.0, false), (0.1, 3.0, false)];
+/// assert_eq!(groups_by_score(rows), [(0.0, 2.0), (1.0, 3.0)]);
+/// ```
+pub fn groups_by_score(mut rows: Vec<(f64, f64, bool)>) -> Vec<(f64, f64)> {
+    // Stable, so that sums have the order of the rows.
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let sum = |equal: &[(f64, f64, bool)], wanted: bool| {
+        equal.iter().filter(|row| row.2 == wanted).map(|row| row.1).sum::<f64>()
+    };
+    rows.chunk_by(|a, b| a.0 == b.0).map(|equal| (sum(equal, true), sum(equal, false))).collect()
+}
+
 /// The area under the ROC curve: the share of pairs, of a row with the label and one without it, that are in the right
 /// order, where equal scores count half. `groups` are as in [`precision_recall_area`]. 1/2 if there is no such pair.
 ///

@@ -43,7 +43,7 @@ mod predictions;
 mod row_terms;
 mod tallies;
 
-pub use areas::{precision_recall_area, roc_area};
+pub use areas::{groups_by_score, precision_recall_area, roc_area};
 pub use judge::Judge;
 pub use measure::{Conventions, Measure};
 pub use predictions::{LabelSets, Predictions};
