@@ -39,7 +39,7 @@
 //! ```
 //!
 //! The work is done in crates of their own, which depend on each other in this order: `ferrank-runtime` (errors,
-//! progress, memory), `ferrank-arff`, `ferrank-data` (tables), `ferrank-ranking` (contributions and rankings),
+//! progress, memory), `ferrank-arff`, `ferrank-data` (tables), `ferrank-measures`, `ferrank-ranking` (contributions and rankings),
 //! `ferrank-neighbors`, `ferrank-forest`, `ferrank-relief`, `ferrank-association`, `ferrank-trees`. This crate offers what their users need.
 
 pub mod early_stopping;

@@ -171,7 +171,15 @@ pub(crate) fn bytes_over_parts(rows: u64, row_bytes: usize, params: &ForestParam
             n_rows: rows as usize,
             is_narrow: true,
         };
-        size.tree_bytes()
+        let judged = match params.permutation_measures.is_empty() {
+            true => 0.0,
+            false => {
+                let OobSize { leaves, out_of_bag, .. } = size;
+                let (n_labels, labels_per_row) = (n_targets, n_targets);
+                JudgedSize { leaves, in_bag: bag_rows, out_of_bag, n_labels, labels_per_row }.bytes()
+            }
+        };
+        size.tree_bytes() + judged as usize
     } else {
         0
     };
