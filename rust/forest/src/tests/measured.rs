@@ -130,7 +130,7 @@ pub(crate) fn labelled(n_rows: usize, targets: &[&str], gaps: bool, weighted: bo
     let mut column = |n_values: u32| (0..n_rows).map(|_| random.random_range(0..n_values)).collect::<Vec<u32>>();
     let (x, z, u, gap, noise, w) = (column(9), column(5), column(300), column(6), column(4), column(5));
     let label = |number: u32| {
-        let has = |row: usize| (x[row] * number + z[row] + u32::from(noise[row] == 0)) % (number + 2) == 0;
+        let has = |row: usize| (x[row] * number + z[row] + u32::from(noise[row] == 0)).is_multiple_of(number + 2);
         let known = |row: usize| !gaps || gap[row] != number;
         let cells = (0..n_rows).map(move |row| known(row).then(|| if has(row) { "1" } else { "0" }));
         std::sync::Arc::new(cells.collect::<arrow_array::StringArray>()) as arrow_array::ArrayRef

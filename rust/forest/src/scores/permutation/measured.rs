@@ -19,8 +19,7 @@ use ferrank_runtime::error::Result;
 
 use super::errors::NO_ERROR;
 use super::ring::Ring;
-use super::walk::Walk;
-use super::walk_all;
+use super::walk::{Walk, walk_all};
 use crate::context::GrowContext;
 use crate::oob::{OobSize, OobView};
 
@@ -57,12 +56,12 @@ pub(crate) fn importances(view: &OobView<'_>, measures: &[Measure]) -> Result<Ve
             false => detours.walk::<u16>(view, &ring)?,
         }
         let before = judge.judge(&detours.leaves);
-        for column in first..detours.end {
+        for (column, &feature) in features.iter().enumerate().take(detours.end).skip(first) {
             view.context.monitor.check()?;
             let changes = detours.of(column);
             let after = if changes.is_empty() { before.clone() } else { judge.judge_with(&changes) };
             for (place, measure) in measures.iter().enumerate() {
-                importances[place].push((features[column], relative_loss(*measure, before[place], after[place])));
+                importances[place].push((feature, relative_loss(*measure, before[place], after[place])));
             }
         }
         first = detours.end;

@@ -41,7 +41,6 @@ use ferrank_data::store::bands::BAND;
 use ferrank_measures::Measure;
 use ferrank_ranking::Vector;
 use ferrank_runtime::error::{Result, check};
-use pulp::Arch;
 
 use super::observer::{Harvest, Observer, ScoreMethod, ScoreSize};
 use crate::context::GrowContext;
@@ -49,8 +48,8 @@ use crate::oob::{OobNeeds, OobSize, OobView};
 use crate::params::ForestParams;
 use errors::{ErrorScale, ErrorSums};
 use measured::JudgedSize;
-use ring::{BLOCK_BYTES, Codes, Ring};
-use walk::{GROUP_ROWS, Walk};
+use ring::{BLOCK_BYTES, Ring};
+use walk::walk_all;
 
 pub(super) struct Permutation;
 
@@ -164,21 +163,4 @@ impl Trial<'_> {
         walk_all::<C>(view, ring, |_, rows, walk| sums.add(scale, view, rows, walk))?;
         Ok(sums)
     }
-}
-
-/// Walks all rows of `ring` to their leaves, and their detours. Calls `each` with the position of the first row of each
-/// group, the rows and their walk. `C` holds the codes of all features.
-fn walk_all<C: Code>(view: &OobView<'_>, ring: &Ring, mut each: impl FnMut(usize, &[u32], &Walk)) -> Result<()> {
-    let (arch, mut codes) = (Arch::new(), Codes::<C>::default());
-    let mut walk = Walk::new(view.tree.columns.len());
-    for (first, rows) in ring.blocks() {
-        view.context.monitor.check()?;
-        arch.dispatch(|| codes.take(ring, first));
-        for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
-            let place = number * GROUP_ROWS;
-            walk.walk(view.tree, &codes, place, group.len());
-            each(first + place, group, &walk);
-        }
-    }
-    Ok(())
 }
