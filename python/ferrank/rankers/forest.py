@@ -76,8 +76,8 @@ class ForestRanker(ForestPlan, PredictingRanker):
         "pooled_auprc". The importance is the relative increase of the measure when the feature is permuted,
         with the sign turned where more is better ([3]_, Eq. 4). Scores of labels are their shares in the
         leaves; in hierarchies labels have their weights; rows with a label that is missing are left out.
-        Several make a score each, such as ``permutation_pooled_auprc``. None is the Hamming loss, as
-        "hamming_loss" up to rounding, and faster.
+        Several make a score each, such as ``permutation_pooled_auprc``. None is the Hamming loss, which
+        agrees with "hamming_loss" up to rounding.
     per_target : bool, default=False
         Grow a separate ensemble for each target and average the importances.
     by_target : bool, default=False

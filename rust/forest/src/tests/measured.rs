@@ -108,10 +108,10 @@ fn naive(coded: &Coded, tree: &TreeBuffer, bag: &Bag, seed: u64) -> Vec<Vec<f64>
 }
 
 /// Compares importances by all measures with those of predicting anew. Returns the number of those that are not 0.
-fn compare(coded: &Coded, bag: &Bag, seed: u64) -> usize {
+fn compare(coded: &Coded, bag: &Bag, seed: u64, supervision: f64) -> usize {
     let params = params(seed).with_permutation_measures(Measure::ALL.to_vec());
     let importances = |view: &OobView<'_>| measured::importances(view, &Measure::ALL).unwrap();
-    let (tree, found) = viewed(coded, bag, &params, 1.0, [TREE], importances);
+    let (tree, found) = viewed(coded, bag, &params, supervision, [TREE], importances);
     let mut n_not_0 = 0;
     for ((measure, found), naive) in Measure::ALL.iter().zip(&found[0]).zip(naive(coded, &tree, bag, seed)) {
         let mut dense = vec![0.0; naive.len()];
@@ -125,7 +125,8 @@ fn compare(coded: &Coded, bag: &Bag, seed: u64) -> usize {
 }
 
 /// A table of `n_rows` rows whose labels follow from the features, some of them missing if `gaps`; with weights if
-/// `weighted`. Labels that are no `targets` are features.
+/// `weighted`. Labels that are no `targets` are features. A single target is one to be replaced; features are kept as
+/// components beside it.
 pub(crate) fn labelled(n_rows: usize, targets: &[&str], gaps: bool, weighted: bool, random: &mut Stream) -> Coded {
     let mut column = |n_values: u32| (0..n_rows).map(|_| random.random_range(0..n_values)).collect::<Vec<u32>>();
     let (x, z, u, gap, noise, w) = (column(9), column(5), column(300), column(6), column(4), column(5));
@@ -142,7 +143,7 @@ pub(crate) fn labelled(n_rows: usize, targets: &[&str], gaps: bool, weighted: bo
         columns.push(("w", numbers(w.iter().map(|&w| 0.3 + f64::from(w)))));
     }
     let task = (targets.len() > 1).then_some(Task::MultiLabel);
-    Coded::new(&table(columns), targets, task, 255)
+    Coded::read(&table(columns), targets, task, 255, task.is_none())
 }
 
 pub(crate) const LABELS: [&str; 3] = ["l1", "l2", "l3"];
@@ -157,7 +158,7 @@ fn importances_of_labels_are_those_of_predicting_anew() {
     for seed in 0..24 {
         let mut random = stream(seed, Purpose::Sample, 0, 0);
         let coded = labelled(20 + 2 * seed as usize, &LABELS, seed % 2 == 1, seed % 4 > 1, &mut random);
-        n_not_0 += compare(&coded, &random_bag(coded.store.rows, &mut random), seed);
+        n_not_0 += compare(&coded, &random_bag(coded.store.rows, &mut random), seed, 1.0);
     }
     assert!(n_not_0 > 24 * 20, "{n_not_0}");
 }
@@ -168,8 +169,10 @@ fn importances_of_hierarchies_are_those_of_predicting_anew() {
     for seed in 0..12 {
         let mut random = stream(seed, Purpose::Sample, 1, 0);
         let mut coded = labelled(60, &LABELS[..1], false, seed % 4 > 1, &mut random);
+        // With features as components, leaves may have no known set.
+        let supervision = if seed % 3 == 0 { 0.2 } else { 1.0 };
         coded.store.targets = vec![label_sets(60, 2 + 2 * seed as usize, seed % 2 == 1)].into();
-        n_not_0 += compare(&coded, &random_bag(60, &mut random), seed);
+        n_not_0 += compare(&coded, &random_bag(60, &mut random), seed, supervision);
     }
     assert!(n_not_0 > 12 * 15, "{n_not_0}");
 }
@@ -205,5 +208,22 @@ fn rows_are_walked_again_for_columns_that_do_not_fit() {
     columns.push(("l2", texts((0..300).map(|row| class(row * 3 + 1)))));
     let coded = Coded::new(&table(columns), &["l1", "l2"], Some(Task::MultiLabel), 255);
     let bag = random_bag(300, &mut random);
-    assert!(compare(&coded, &bag, 1) > 200);
+    assert!(compare(&coded, &bag, 1, 1.0) > 200);
+}
+
+#[test]
+fn a_label_of_all_rows_is_predicted() {
+    let mut random = stream(2, Purpose::Sample, 4, 0);
+    let mut column = |n: u32| (0..80).map(|_| random.random_range(0..n)).collect::<Vec<u32>>();
+    let (x, noise) = (column(9), column(4));
+    let bit = |has: bool| if has { "1" } else { "0" };
+    let columns = vec![
+        ("x", numbers(x.iter().map(|&x| f64::from(x)))),
+        ("z", numbers(column(7).iter().map(|&z| f64::from(z)))),
+        ("l1", texts(x.iter().zip(&noise).map(|(&x, &noise)| bit(x > 4 && noise > 0)))),
+        ("l2", texts(x.iter().map(|_| bit(true)))),
+        ("l3", texts(x.iter().map(|_| bit(false)))),
+    ];
+    let coded = Coded::new(&table(columns), &LABELS, Some(Task::MultiLabel), 255);
+    assert!(compare(&coded, &random_bag(80, &mut random), 2, 1.0) > 10);
 }
