@@ -325,6 +325,16 @@ def tree_settings_json(settings: dict[str, Any]) -> str: ...
 def grow_tree(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], tree: int
 ) -> Run: ...
+def multilabel_measures(
+    has: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    label_weights: NDArray[np.float64] | None,
+    conventions: str,
+    threshold: float,
+) -> tuple[list[tuple[str, float]], NDArray[np.float64], NDArray[np.float64]]: ...
+def precision_recall_area(
+    has: NDArray[np.bool_], scores: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> float: ...
 def q_values(evidence: NDArray[np.float64], any_dependence: bool) -> NDArray[np.float64]: ...
 def verdicts(
     evidence: NDArray[np.float64],

@@ -398,6 +398,13 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         help="decay of the score symbolic by depth; can be repeated; default: 0.5",
     )
     setting(
+        "--permutation-measures",
+        action="append",
+        metavar="NAME",
+        help="measure of label sets that the score permutation is relative to, such as pooled_auprc; can be "
+        "repeated; default: the Hamming loss",
+    )
+    setting(
         "--supervision",
         type=float,
         metavar="W",

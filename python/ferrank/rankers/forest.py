@@ -70,6 +70,14 @@ class ForestRanker(ForestPlan, PredictingRanker):
     decay : float or sequence of float, default=0.5
         Decay of the score ``symbolic`` by depth, in (0, 1]; with 1 the score counts splits. Several make a
         score each, such as ``symbolic_decay0.5``.
+    permutation_measures : str or sequence of str, optional
+        For the score ``permutation`` of label sets (the tasks "multi-label" and "hierarchical"): by which of
+        the fifteen measures of :func:`ferrank.evaluate.multilabel_measures` predictions are judged, such as
+        "pooled_auprc". The importance is the relative increase of the measure when the feature is permuted,
+        with the sign turned where more is better ([3]_, Eq. 4). Scores of labels are their shares in the
+        leaves; in hierarchies labels have their weights; rows with a label that is missing are left out.
+        Several make a score each, such as ``permutation_pooled_auprc``. None is the Hamming loss, which
+        agrees with "hamming_loss" up to rounding.
     per_target : bool, default=False
         Grow a separate ensemble for each target and average the importances.
     by_target : bool, default=False
@@ -223,6 +231,7 @@ class ForestRanker(ForestPlan, PredictingRanker):
         ties: Literal["random", "lowest"] = "random",
         missing: Literal["informative", "ignore"] = "informative",
         decay: float | Sequence[float] = 0.5,
+        permutation_measures: str | Sequence[str] | None = None,
         per_target: bool = False,
         by_target: bool = False,
         target_weights: Sequence[float] | None = None,
@@ -261,6 +270,7 @@ class ForestRanker(ForestPlan, PredictingRanker):
         self.ties = ties
         self.missing = missing
         self.decay = decay
+        self.permutation_measures = permutation_measures
         self.per_target = per_target
         self.by_target = by_target
         self.target_weights = target_weights

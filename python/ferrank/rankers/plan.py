@@ -253,6 +253,7 @@ class ForestPlan(EnginePlan):
     _engine: ClassVar[str] = "forest"
     scores: Any
     decay: Any
+    permutation_measures: Any
     supervision: float | None
     unlabelled: str | None
     keep_trees: bool | str | os.PathLike[str]
@@ -293,10 +294,12 @@ class ForestPlan(EnginePlan):
 
     def _resolved(self) -> dict[str, Any]:
         scores = (self.scores,) if isinstance(self.scores, str) else self.scores
+        measures = self.permutation_measures
         used = "error" if self.supervision is None else "use"
         return {
             "scores": scores,
             "decay": listed(self.decay),
+            "permutation_measures": [] if measures is None else listed(measures),
             "unlabelled": used if self.unlabelled is None else self.unlabelled,
         }
 

@@ -39,7 +39,7 @@
 //! ```
 //!
 //! The work is done in crates of their own, which depend on each other in this order: `ferrank-runtime` (errors,
-//! progress, memory), `ferrank-arff`, `ferrank-data` (tables), `ferrank-ranking` (contributions and rankings),
+//! progress, memory), `ferrank-arff`, `ferrank-data` (tables), `ferrank-measures`, `ferrank-ranking` (contributions and rankings),
 //! `ferrank-neighbors`, `ferrank-forest`, `ferrank-relief`, `ferrank-association`, `ferrank-trees`. This crate offers what their users need.
 
 pub mod early_stopping;
@@ -54,6 +54,7 @@ pub use ferrank_association::AssociationParams;
 pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, integer_targets, profile, schema, source};
 pub use ferrank_forest as forest;
 pub use ferrank_forest::ForestParams;
+pub use ferrank_measures as measures;
 pub use ferrank_ranking::{RunOptions, rank_intervals, ranking, relevance};
 pub use ferrank_relief as relief;
 pub use ferrank_relief::ReliefParams;

@@ -205,7 +205,7 @@ impl Apart {
         }
         let rows = profile.counts.taking_part("the data set", params.treatment())?;
         params.validate(&DataShape::new(&problem).with_rows(rows))?;
-        if params.shadows || oob_needs(&params.scores).is_some() {
+        if params.shadows || oob_needs(params).is_some() {
             numbered(rows, "the data set", "shadows, or a score of out-of-bag rows,")?;
         }
         let identity = Identity::new(params.clone(), &problem, profile);

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::score::Score;
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Task;
+use ferrank_measures::Measure;
 use ferrank_ranking::settings;
 use ferrank_runtime::error::{Result, check};
 
@@ -158,6 +159,9 @@ settings! {
         /// For [`Score::Symbolic`]: what a split counts for, as a share of a split one level above; in (0, 1]. Each of several
         /// makes a ranking of its own.
         decay, with_decay: Vec<f64> = vec![0.5];
+        /// For [`Score::Permutation`] of label sets: the measures whose relative loss counts, instead of that of the Hamming
+        /// loss. Each of several makes a ranking of its own.
+        permutation_measures, with_permutation_measures: Vec<Measure> = Vec::new();
         /// One ensemble for each target, importances averaged with the target weights
         /// (Petković et al. 2020a, §2.1, the STR variant).
         per_target, with_per_target: bool = false;
@@ -206,6 +210,12 @@ impl ForestParams {
         for (i, &decay) in self.decay.iter().enumerate() {
             check(is_share(decay), format!("decay: {decay} is not in (0, 1]"))?;
             check(!self.decay[..i].contains(&decay), format!("decay: {decay} is given twice"))?;
+        }
+        for (i, measure) in self.permutation_measures.iter().enumerate() {
+            check(
+                !self.permutation_measures[..i].contains(measure),
+                format!("permutation_measures: '{}' is given twice", measure.name()),
+            )?;
         }
         if let Some(w) = self.supervision {
             check((0.0..=1.0).contains(&w), format!("supervision: {w} is not in 0 … 1"))?;

@@ -74,7 +74,7 @@ impl Prepared {
         resources: Option<&Resources>,
     ) -> Result<Self> {
         let (rows, counts, is_part) = (scan.rows, scan.counts, scan.is_part());
-        if resources.is_none() || params.shadows || oob_needs(&params.scores).is_some() {
+        if resources.is_none() || params.shadows || oob_needs(params).is_some() {
             numbered(rows, intake.source.name(), "a tree in memory, shadows, or a score of out-of-bag rows,")?;
         }
         let problem = intake.problem;
@@ -246,7 +246,7 @@ impl Prepared {
                 checkpoint.add(tree, vectors)
             });
         }
-        let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, subset, None));
+        let oob = oob_needs(params).map(|needs| OobContext::new(context, needs, subset, None));
         let sample = RowSample::new(context, subset, self.is_part);
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,6 +8,7 @@ use ferrank_ranking::DataShape;
 use ferrank_runtime::error::{Result, check};
 
 use crate::params::{ForestParams, MaxFeatures, MaxSamples};
+use crate::score::Score;
 use crate::scores::defined;
 use crate::shadows;
 
@@ -45,6 +46,7 @@ impl ForestParams {
             "max_samples: only with bootstrap; set bootstrap, or leave it out",
         )?;
         self.scores.iter().try_for_each(|&score| defined(score, self, task))?;
+        self.validate_measures(task)?;
         self.validate_supervision(task)?;
         shadows::validate(self, task)?;
         check(
@@ -65,6 +67,34 @@ impl ForestParams {
                  with 2 or more values, or leave groups out",
                 store.rows, column.name
             ),
+        )
+    }
+
+    fn validate_measures(&self, task: Task) -> Result<()> {
+        if self.permutation_measures.is_empty() {
+            return Ok(());
+        }
+        let scores: Vec<&str> = self.scores.iter().map(|score| score.name()).collect();
+        check(
+            self.scores.contains(&Score::Permutation),
+            format!(
+                "permutation_measures: for the score permutation, which is not among the scores {}; add it, or leave \
+                 permutation_measures out",
+                scores.join(", ")
+            ),
+        )?;
+        check(
+            matches!(task, Task::MultiLabel | Task::Hierarchical),
+            format!(
+                "permutation_measures: for label sets, not for the task {}; use targets that are labels (tasks \
+                 multi-label and hierarchical), or leave permutation_measures out",
+                task.name()
+            ),
+        )?;
+        check(
+            !self.per_target || task == Task::Hierarchical,
+            "permutation_measures: of label sets, while with per_target each tree predicts one label; leave one of the \
+             two out",
         )
     }
 

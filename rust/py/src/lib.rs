@@ -15,6 +15,7 @@ mod input;
 mod json;
 mod kept;
 mod logs;
+mod measures;
 mod rank;
 mod reader;
 mod replay;
@@ -49,6 +50,8 @@ mod _core {
     use super::kept::{Forest, accumulate_and_keep};
     #[pymodule_export]
     use super::logs::take_events;
+    #[pymodule_export]
+    use super::measures::{multilabel_measures, precision_recall_area};
     #[pymodule_export]
     use super::rank::{
         accumulate, count, grow_tree, join_evidence, profile, q_values, rank_intervals, rank_until, verdicts,

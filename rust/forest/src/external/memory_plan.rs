@@ -7,6 +7,7 @@ use crate::model_error::RowSample;
 use crate::oob::OobSize;
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
+use crate::scores::permutation::measured::JudgedSize;
 use crate::split::node_sums::SumLayout;
 use crate::tree_buffer::BufferedNode;
 use crate::view::CASCADE;
@@ -55,11 +56,11 @@ impl MemoryPlan {
         // The bag of a thread as groups, and the multiplicity of each.
         let fixed = fixed + threads * 12 * store.groups.as_ref().map_or(0, |groups| groups.len());
         // A bit for each row, for the rows out of the bag of a thread; with out-of-bag scores they are counted there.
-        let tracks = context.params.bootstraps() && oob_needs(&context.params.scores).is_none();
+        let tracks = context.params.bootstraps() && oob_needs(context.params).is_none();
         let fixed = fixed + if tracks { threads * store.rows / 8 } else { 0 };
         let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
-        let judging = if oob_needs(&context.params.scores).is_some() { oob_bytes(context) } else { 0 };
+        let judging = if oob_needs(context.params).is_some() { oob_bytes(context) } else { 0 };
         let left = budget.left();
         if left < least + judging {
             return Err(budget.too_small(least + judging, "growing trees"));
@@ -137,13 +138,29 @@ pub(crate) fn bytes_in_memory(rows: u64, book: &Codebook, params: &ForestParams,
     let sample = RowSample::bytes(rows, book.row_bytes());
     // What is known of each feature while a tree grows.
     let features = if entries > 0 { threads * 40 * book.codings.len() } else { 0 };
-    (sample + entries + features) as f64 + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0))
+    (sample + entries + features) as f64
+        + threads as f64 * judged_bytes(rows, params, book)
+        + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0))
+}
+
+/// Bytes that measures of label sets take in a tree, if some are asked for.
+fn judged_bytes(rows: u64, params: &ForestParams, book: &Codebook) -> f64 {
+    if params.permutation_measures.is_empty() {
+        return 0.0;
+    }
+    let (n, draws) = (rows as f64, params.rows_per_tree(rows) as f64);
+    let in_bag = -n * (-draws / n).exp_m1();
+    let leaves = in_bag.min(draws / params.min_samples_leaf.max(1) as f64);
+    // Targets are labels, or one of them is label sets.
+    let labels_per_row = book.n_kept() + book.label_bytes() / 8;
+    let n_labels = if book.label_bytes() > 0 { usize::MAX } else { book.n_kept() };
+    JudgedSize { leaves, in_bag, out_of_bag: n - in_bag, n_labels, labels_per_row }.bytes()
 }
 
 /// Bytes that growth over parts takes of `rows` rows whose codes are elsewhere: targets and weights of `row_bytes`, as
 /// they come and as they are kept, and for scores that read out-of-bag rows a tree.
 pub(crate) fn bytes_over_parts(rows: u64, row_bytes: usize, params: &ForestParams, n_targets: usize) -> f64 {
-    let tree = if oob_needs(&params.scores).is_some() {
+    let tree = if oob_needs(params).is_some() {
         let (n, draws) = (rows as f64, params.rows_per_tree(rows) as f64);
         let bag_rows = if params.bootstraps() { -n * (-draws / n).exp_m1() } else { n };
         let size = OobSize {
@@ -154,7 +171,15 @@ pub(crate) fn bytes_over_parts(rows: u64, row_bytes: usize, params: &ForestParam
             n_rows: rows as usize,
             is_narrow: true,
         };
-        size.tree_bytes()
+        let judged = match params.permutation_measures.is_empty() {
+            true => 0.0,
+            false => {
+                let OobSize { leaves, out_of_bag, .. } = size;
+                let (n_labels, labels_per_row) = (n_targets, n_targets);
+                JudgedSize { leaves, in_bag: bag_rows, out_of_bag, n_labels, labels_per_row }.bytes()
+            }
+        };
+        size.tree_bytes() + judged as usize
     } else {
         0
     };
@@ -181,7 +206,7 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
     let items = 2 * 20 + 4;
     let known = if store.codings.iter().any(|coding| coding.has_missing) { 20 } else { 0 };
     // Nodes are kept only for scores that read out-of-bag rows.
-    let (columns, needs) = (store.columns(), oob_needs(&context.params.scores));
+    let (columns, needs) = (store.columns(), oob_needs(context.params));
     let nodes = needs.map_or(0, |needs| {
         let members = if needs.predictions { 8 + 4 } else { 0 };
         let n_rows = LEAST_ROWS as f64;

@@ -114,7 +114,7 @@ fn grow_in(
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    let needs = oob_needs(&context.params.scores);
+    let needs = oob_needs(context.params);
     let oob = needs.map(|needs| OobContext::new(context, needs, subset, Some(place.scratch())));
     let predicted = oob.as_ref().and_then(OobContext::predicted);
     let passes = Passes::new(context);

@@ -12,10 +12,13 @@ use crate::params::{Ensemble, ForestParams, MaxFeatures, MaxSamples};
 use crate::score::Score;
 use crate::shadows::random;
 use crate::tests::grow::missing;
+use crate::tests::measured::{LABELS, labelled};
 use crate::tests::{Coded, batches, label_sets, numbers, sparse_batch, table, with_groups};
 use crate::tree_worker::TreeWorker;
 use ferrank_data::store::{Chunk, CodeStore, Keep};
+use ferrank_measures::Measure;
 use ferrank_runtime::monitor::Monitor;
+use ferrank_runtime::random::{Purpose, stream};
 
 /// Trees 0 … 4 grown in memory, and in external memory with a plan for these rows of a bucket and bytes of sums.
 fn both(coded: &Coded, supervision: f64, params: &ForestParams, memory: (usize, usize)) -> [Vec<Contribution>; 2] {
@@ -26,7 +29,7 @@ fn in_memory(coded: &Coded, supervision: f64, params: &ForestParams) -> Vec<Cont
     let (monitor, space) = (Monitor::default(), coded.space_of(None, supervision));
     let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = oob_needs(&params.scores).map(|needs| OobContext::new(context, needs, &subset, None));
+    let oob = oob_needs(params).map(|needs| OobContext::new(context, needs, &subset, None));
     let sample = RowSample::new(context, &subset, false);
     let tree = |tree| TreeWorker::new(context, sample.as_ref()).contribution(oob.as_ref(), tree).unwrap();
     (0..5).map(tree).collect()
@@ -111,9 +114,11 @@ proptest! {
     fn passes_grow_the_same_trees_for_label_sets(
         batch in batches(60..61, false, false),
         params in params(),
-        (n_labels, missing) in (prop_oneof![Just(3), Just(20)], any::<bool>()),
+        (n_labels, missing, measured) in (prop_oneof![Just(3), Just(20)], any::<bool>(), any::<bool>()),
         memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
     ) {
+        let measures = if measured { Measure::ALL.to_vec() } else { Vec::new() };
+        let params = params.with_permutation_measures(measures);
         let mut coded = Coded::new(&batch, &["y"], None, 255);
         coded.store.targets = vec![label_sets(60, n_labels, missing)].into();
         let [expected, found] = both(&coded, 1.0, &params, memory);
@@ -269,21 +274,51 @@ proptest! {
             coded.store = coded.store.with_shadows(&sources, Keep::Memory, coded.store.rows).unwrap();
         }
         let [expected, _] = both(&coded, 1.0, &params, memory);
-        let (monitor, space, scratch) = (Monitor::default(), coded.bare_space(None, 1.0), Scratch::new(None));
-        let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let parts = Cut { stores, context, buckets: Mutex::default() };
-        let subset: Vec<usize> = (0..targets.len()).collect();
-        let sample = RowSample::read(context, &subset, false, |rows| parts::codes_of(&coded.store, rows, &parts)).unwrap();
-        // The grower does not see the codes.
-        let bare = without_codes(&coded.store);
-        let context = GrowContext { store: &bare, ..context };
-        let plan = MemoryPlan::with_sizes(memory.0, memory.1, context);
-        let found = Mutex::new(BTreeMap::new());
-        let place = Place::Parts(&parts, &scratch);
-        grow_in(context, &plan, place, (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {
-            found.lock().unwrap().insert(tree, result);
-            Ok(())
-        }).unwrap();
-        prop_assert_eq!(expected, found.into_inner().unwrap().into_values().collect::<Vec<_>>());
+        prop_assert_eq!(expected, over_parts(&coded, stores, &params, memory));
     }
+
+    #[test]
+    fn measures_of_labels_are_the_same_wherever_trees_grow(
+        (seed, n_rows) in (any::<u64>(), 20..120usize),
+        (gaps, weighted) in (any::<bool>(), any::<bool>()),
+        params in params(),
+        n_parts in 1..5usize,
+        memory in (1..60usize, prop_oneof![Just(0), Just(1 << 20)]),
+    ) {
+        let params = ForestParams {
+            ensemble: Ensemble::RandomForest,
+            scores: vec![Score::Permutation, Score::Symbolic],
+            permutation_measures: Measure::ALL.to_vec(),
+            ..params
+        };
+        let coded = labelled(n_rows, &LABELS, gaps, weighted, &mut stream(seed, Purpose::Sample, 0, 0));
+        let [expected, outside] = both(&coded, 1.0, &params, memory);
+        prop_assert_eq!(&expected, &outside);
+        prop_assert_eq!(expected, over_parts(&coded, coded.cut(n_parts), &params, memory));
+    }
+}
+
+/// Trees 0 … 4 grown over parts, where the grower does not see the codes.
+fn over_parts(
+    coded: &Coded,
+    stores: Vec<(usize, CodeStore)>,
+    params: &ForestParams,
+    memory: (usize, usize),
+) -> Vec<Contribution> {
+    let (monitor, space, scratch) = (Monitor::default(), coded.bare_space(None, 1.0), Scratch::new(None));
+    let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
+    let parts = Cut { stores, context, buckets: Mutex::default() };
+    let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
+    let sample = RowSample::read(context, &subset, false, |rows| parts::codes_of(&coded.store, rows, &parts)).unwrap();
+    let bare = without_codes(&coded.store);
+    let context = GrowContext { store: &bare, ..context };
+    let plan = MemoryPlan::with_sizes(memory.0, memory.1, context);
+    let found = Mutex::new(BTreeMap::new());
+    let place = Place::Parts(&parts, &scratch);
+    grow_in(context, &plan, place, (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {
+        found.lock().unwrap().insert(tree, result);
+        Ok(())
+    })
+    .unwrap();
+    found.into_inner().unwrap().into_values().collect()
 }

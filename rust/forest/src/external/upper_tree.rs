@@ -222,7 +222,7 @@ impl UpperTree {
             false => Vec::new(),
         };
         let mut contrasts = Contrasts::default();
-        if oob_needs(&context.params.scores).is_some_and(|needs| needs.contrasts) {
+        if oob_needs(context.params).is_some_and(|needs| needs.contrasts) {
             contrasts.add(criterion, &left, &known);
         }
         if missing_left {

@@ -138,7 +138,7 @@ impl<'a> Grower<'a> {
             codings.map(|(coding, _)| coding.n_codes()).max().unwrap_or(0)
         };
         let features = FeatureCodes::all(context);
-        let needs = oob_needs(&context.params.scores);
+        let needs = oob_needs(context.params);
         let rows_per_feature = if features.iter().any(|find| find.has_missing) { 2 } else { 1 };
         Grower {
             context,

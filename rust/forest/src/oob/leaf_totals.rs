@@ -77,6 +77,20 @@ impl LeafTotals {
         (most > 0.0).then(|| weights.iter().position(|&weight| weight == most))?.map(|class| class as u16)
     }
 
+    /// The share of a class of a nominal target.
+    pub(super) fn class_share(&self, number: usize, class: u16) -> Option<f64> {
+        let weights = &self.nominal[number];
+        let total: f64 = weights.iter().sum();
+        (total > 0.0).then(|| weights.get(usize::from(class)).copied().unwrap_or(0.0) / total)
+    }
+
+    /// The share of each label that some rows have.
+    pub(super) fn label_shares(&self, number: usize) -> Option<Vec<(u32, f64)>> {
+        let (weights, total) = &self.sets[number];
+        let share = |(label, weight): (u32, &f64)| (*weight > 0.0).then(|| (label, weight / total));
+        (*total > 0.0).then(|| (0..).zip(weights).filter_map(share).collect())
+    }
+
     /// The labels that more than half of the rows have, by weight.
     pub(super) fn set(&self, number: usize) -> Option<Vec<u32>> {
         let (weights, total) = &self.sets[number];

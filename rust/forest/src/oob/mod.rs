@@ -11,6 +11,7 @@ mod leaf_totals;
 mod packed;
 mod predictions;
 mod rows;
+mod shares;
 mod targets;
 
 use std::borrow::Cow;
@@ -56,7 +57,8 @@ impl<'a> OobContext<'a> {
 
     /// A tree without nodes.
     pub(crate) fn tree(&self) -> OobTree {
-        let leaves = LeafPredictions::new(&self.targets, self.needs.predictions && self.has_missing);
+        let OobNeeds { predictions, shares, .. } = self.needs;
+        let leaves = LeafPredictions::new(&self.targets, predictions && self.has_missing, shares);
         OobTree { packed: PackedTree::default(), needs: self.needs, leaves, contrasts: Contrasts::default() }
     }
 
@@ -88,6 +90,8 @@ impl<'a> OobContext<'a> {
 pub(crate) struct OobNeeds {
     /// The predictions of the leaves.
     pub(crate) predictions: bool,
+    /// The shares of labels in the leaves, in addition to the predictions.
+    pub(crate) shares: bool,
     /// The contrasts of the splits.
     pub(crate) contrasts: bool,
 }
@@ -95,7 +99,11 @@ pub(crate) struct OobNeeds {
 impl OobNeeds {
     /// What either needs.
     pub(crate) fn and(self, other: OobNeeds) -> Self {
-        OobNeeds { predictions: self.predictions || other.predictions, contrasts: self.contrasts || other.contrasts }
+        OobNeeds {
+            predictions: self.predictions || other.predictions,
+            shares: self.shares || other.shares,
+            contrasts: self.contrasts || other.contrasts,
+        }
     }
 }
 
@@ -127,6 +135,16 @@ impl<'a> OobView<'a> {
         }
         let mut rows = self.rows.clone();
         rows.retain(|row| self.targets.some_known(row));
+        Cow::Owned(rows)
+    }
+
+    /// The out-of-bag rows whose classes and label sets are all known.
+    pub(crate) fn rows_with_all_labels(&self) -> Cow<'a, OutOfBagRows> {
+        if !self.has_missing {
+            return Cow::Borrowed(self.rows);
+        }
+        let mut rows = self.rows.clone();
+        rows.retain(|row| self.targets.all_labels_known(row));
         Cow::Owned(rows)
     }
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::leaf_totals::LeafTotals;
+use super::shares::LeafShares;
 use super::targets::{Numeric, Targets};
 use crate::tree_buffer::TreeBuffer;
 use ferrank_data::labels::LabelColumn;
@@ -31,6 +32,8 @@ pub(crate) struct LeafPredictions {
     /// The parts of the tree, in preorder; empty if all values are known.
     nodes: Vec<Part>,
     has_missing: bool,
+    /// The shares of labels, if they are needed.
+    shares: Option<LeafShares>,
 }
 
 /// A part of a tree.
@@ -41,8 +44,9 @@ enum Part {
 }
 
 impl LeafPredictions {
-    /// The predictions of a tree without leaves, whose bag has these targets.
-    pub(crate) fn new(targets: &Targets<'_>, has_missing: bool) -> Self {
+    /// The predictions of a tree without leaves, whose bag has these targets; with the shares of labels if
+    /// `with_shares`.
+    pub(crate) fn new(targets: &Targets<'_>, has_missing: bool, with_shares: bool) -> Self {
         let classes = targets.nominal.iter().map(|(_, classes)| *classes);
         let labels = targets.sets.iter().map(|sets| sets.shares.len());
         LeafPredictions {
@@ -56,6 +60,7 @@ impl LeafPredictions {
             counts: vec![0.0; classes.chain(labels).max().unwrap_or(0)],
             nodes: Vec::new(),
             has_missing,
+            shares: with_shares.then(|| LeafShares::new(targets)),
         }
     }
 
@@ -71,6 +76,9 @@ impl LeafPredictions {
         self.means.extend((0..self.n_numeric).map(|number| sums.mean(number).unwrap_or(f64::NAN)));
         self.classes.extend((0..self.n_nominal).map(|number| sums.class(number).unwrap_or(MISSING_U16)));
         self.sets.extend((0..self.n_sets).map(|number| sums.set(number)));
+        if let Some(shares) = &mut self.shares {
+            shares.add(sums);
+        }
         self.close(1, || sums.clone());
     }
 
@@ -86,6 +94,9 @@ impl LeafPredictions {
             }
             for y in &targets.sets {
                 self.sets.push(most_have(y.labels, targets, members, &mut self.counts));
+            }
+            if let Some(shares) = &mut self.shares {
+                shares.add_members(targets, members);
             }
         }
         let mut sums = LeafTotals::default();
@@ -147,6 +158,9 @@ impl LeafPredictions {
             let unknown = cells.iter_mut().skip(number).step_by(self.n_sets).filter(|set| set.is_none());
             unknown.for_each(|to| to.clone_from(&set));
         }
+        if let Some(shares) = &mut self.shares {
+            shares.fill(leaves, sums);
+        }
     }
 
     /// Completes the predictions: every leaf predicts some value.
@@ -173,6 +187,16 @@ impl LeafPredictions {
     pub(crate) fn classes_and_sets(&self, leaf: usize) -> (&[u16], &[Option<Vec<u32>>]) {
         let classes = &self.classes[leaf * self.n_nominal..(leaf + 1) * self.n_nominal];
         (classes, &self.sets[leaf * self.n_sets..(leaf + 1) * self.n_sets])
+    }
+
+    /// The shares of labels in leaves, if they are needed.
+    pub(crate) fn shares(&self) -> Option<&LeafShares> {
+        self.shares.as_ref()
+    }
+
+    /// Number of leaves.
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 }
 

@@ -2,13 +2,15 @@
 
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
-use ferrank_data::store::{CodeStore, Columns, TargetColumn};
+use ferrank_data::store::{CodeStore, Columns, TargetColumn, label_code};
 
 /// The targets that a tree predicts, by kind.
 pub(crate) struct Targets<'a> {
     pub(crate) numeric: Vec<Numeric<'a>>,
     /// Codes, and the number of classes.
     pub(crate) nominal: Vec<(&'a [u16], usize)>,
+    /// n_nominal; for a label the class of the rows that have it.
+    pub(crate) present: Vec<u16>,
     pub(crate) sets: Vec<Sets<'a>>,
     weights: &'a [f64],
     /// The positions of the targets in the store.
@@ -53,9 +55,14 @@ impl<'a> Targets<'a> {
     pub(crate) fn new(store: &'a CodeStore, subset: &[usize]) -> Self {
         let mut targets = Targets::none(&store.weights, subset);
         for &target in subset {
-            match &store.targets[target] {
+            let column = &store.targets[target];
+            match column {
                 TargetColumn::Numeric(values) => targets.numeric.push(Numeric::new(values)),
-                TargetColumn::Nominal { categories, codes } => targets.nominal.push((codes, categories.names.len())),
+                TargetColumn::Nominal { categories, codes } => {
+                    targets.nominal.push((codes, categories.names.len()));
+                    // A class of more than two is no label.
+                    targets.present.push(label_code(column, "").map_or(0, |code| code as u16));
+                }
                 TargetColumn::Labels(labels) => targets.sets.push(Sets { labels, shares: labels.shares() }),
             }
         }
@@ -64,7 +71,7 @@ impl<'a> Targets<'a> {
 
     /// The same targets, on the same scales, for other rows, whose values are in `columns`.
     pub(crate) fn over<'b>(&self, columns: Columns<'b>) -> Targets<'b> {
-        let mut targets = Targets::none(columns.weights, &self.subset);
+        let mut targets = Targets { present: self.present.clone(), ..Targets::none(columns.weights, &self.subset) };
         let (mut scales, mut sets) = (self.numeric.iter(), self.sets.iter());
         for &target in &self.subset {
             match &columns.targets[target] {
@@ -85,7 +92,14 @@ impl<'a> Targets<'a> {
     }
 
     fn none(weights: &'a [f64], subset: &[usize]) -> Self {
-        Targets { numeric: Vec::new(), nominal: Vec::new(), sets: Vec::new(), weights, subset: subset.to_vec() }
+        Targets {
+            numeric: Vec::new(),
+            nominal: Vec::new(),
+            present: Vec::new(),
+            sets: Vec::new(),
+            weights,
+            subset: subset.to_vec(),
+        }
     }
 
     /// Returns true if some value is missing.
@@ -100,6 +114,12 @@ impl<'a> Targets<'a> {
         self.numeric.iter().any(|target| !target.values[row].is_nan())
             || self.nominal.iter().any(|(codes, _)| codes[row] != MISSING_U16)
             || self.sets.iter().any(|sets| sets.labels.of(row).is_some())
+    }
+
+    /// Returns true if all classes and label sets of `row` are known.
+    pub(crate) fn all_labels_known(&self, row: usize) -> bool {
+        self.nominal.iter().all(|(codes, _)| codes[row] != MISSING_U16)
+            && self.sets.iter().all(|sets| sets.labels.of(row).is_some())
     }
 
     pub(crate) fn weight(&self, row: usize) -> f64 {

@@ -6,7 +6,7 @@ use crate::params::ForestParams;
 pub(super) struct Coverage;
 
 impl ScoreMethod for Coverage {
-    fn observer(&self, _: &ForestParams, size: ScoreSize, _: usize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
         Box::new(Shares { sums: FeatureSums::new(size.n_features) })
     }
 }
@@ -20,7 +20,7 @@ impl Observer for Shares {
         self.sums.add(split.feature, split.share);
     }
 
-    fn harvest(self: Box<Self>) -> Harvest {
-        self.sums.into_vector().into()
+    fn harvest(self: Box<Self>) -> Vec<Harvest> {
+        vec![self.sums.into_vector().into()]
     }
 }

@@ -17,7 +17,7 @@ impl ScoreMethod for Genie3 {
         true
     }
 
-    fn observer(&self, _: &ForestParams, size: ScoreSize, _: usize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
         let sums = FeatureSums::new(size.n_features);
         Box::new(Decreases { sums, n_targets: size.n_targets, by_target: TargetSums::default() })
     }
@@ -38,8 +38,8 @@ impl Observer for Decreases {
         }
     }
 
-    fn harvest(self: Box<Self>) -> Harvest {
+    fn harvest(self: Box<Self>) -> Vec<Harvest> {
         let by_target = self.by_target.into_vectors(self.n_targets);
-        Harvest { importances: self.sums.into_vector(), by_target }
+        vec![Harvest { importances: self.sums.into_vector(), by_target }]
     }
 }

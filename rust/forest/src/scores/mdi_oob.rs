@@ -56,8 +56,8 @@ use crate::view::View;
 pub(super) struct MdiOob;
 
 impl ScoreMethod for MdiOob {
-    fn oob_needs(&self) -> Option<OobNeeds> {
-        Some(OobNeeds { predictions: false, contrasts: true })
+    fn oob_needs(&self, _: &ForestParams) -> Option<OobNeeds> {
+        Some(OobNeeds { predictions: false, shares: false, contrasts: true })
     }
 
     fn is_share_of_impurity(&self) -> bool {
@@ -80,7 +80,7 @@ impl ScoreMethod for MdiOob {
         (size.leaves * sums as f64 + 1.5 * contrasts) as usize + block
     }
 
-    fn observer(&self, _: &ForestParams, size: ScoreSize, _: usize) -> Box<dyn Observer> {
+    fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
         let sums = FeatureSums::new(size.n_features);
         Box::new(Decreases { sums, n_targets: size.n_targets, by_target: TargetSums::default() })
     }
@@ -102,9 +102,9 @@ impl Observer for Decreases {
         })
     }
 
-    fn harvest(self: Box<Self>) -> Harvest {
+    fn harvest(self: Box<Self>) -> Vec<Harvest> {
         let by_target = self.by_target.into_vectors(self.n_targets);
-        Harvest { importances: self.sums.into_vector(), by_target }
+        vec![Harvest { importances: self.sums.into_vector(), by_target }]
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn defined(score: Score, params: &ForestParams, task: Task) -> Result
     let method = score.method();
     // Without a bootstrap there are no such rows.
     let message = "needs out-of-bag rows, so a bootstrap; set bootstrap, or leave the score out";
-    check(method.oob_needs().is_none() || params.bootstraps(), format!("scores: {} {message}", score.name()))?;
+    check(method.oob_needs(params).is_none() || params.bootstraps(), format!("scores: {} {message}", score.name()))?;
     method.validate(params, task)
 }
 
@@ -60,29 +60,21 @@ pub(crate) fn defined(score: Score, params: &ForestParams, task: Task) -> Result
 #[derive(Debug)]
 pub(crate) struct Variant {
     pub(crate) score: Score,
-    /// Which of the importances of the score.
-    number: usize,
     pub(crate) name: String,
-}
-
-impl Variant {
-    fn observer(&self, params: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
-        self.score.method().observer(params, size, self.number)
-    }
 }
 
 /// The importances that a run under `params` computes, in the order of the vectors of a tree.
 pub(crate) fn variants(params: &ForestParams) -> Vec<Variant> {
     let of_score = |&score: &Score| {
-        let suffixes = score.method().suffixes(params).into_iter().enumerate();
-        suffixes.map(move |(number, suffix)| Variant { score, number, name: format!("{}{suffix}", score.name()) })
+        let suffixes = score.method().suffixes(params).into_iter();
+        suffixes.map(move |suffix| Variant { score, name: format!("{}{suffix}", score.name()) })
     };
     params.scores.iter().flat_map(of_score).collect()
 }
 
-/// What `scores` read of a complete tree with its out-of-bag rows; `None` if none of them reads such rows.
-pub(crate) fn oob_needs(scores: &[Score]) -> Option<OobNeeds> {
-    scores.iter().filter_map(|score| score.method().oob_needs()).reduce(OobNeeds::and)
+/// What the scores of `params` read of a complete tree with its out-of-bag rows; `None` if none of them reads such rows.
+pub(crate) fn oob_needs(params: &ForestParams) -> Option<OobNeeds> {
+    params.scores.iter().filter_map(|score| score.method().oob_needs(params)).reduce(OobNeeds::and)
 }
 
 /// The observers of one tree, one for each score.
@@ -96,7 +88,7 @@ pub(crate) struct SplitScores {
 
 impl SplitScores {
     pub(crate) fn new(params: &ForestParams, size: ScoreSize) -> Self {
-        let observers = variants(params).iter().map(|variant| variant.observer(params, size)).collect();
+        let observers = params.scores.iter().map(|score| score.method().observer(params, size)).collect();
         SplitScores { root: None, observers, first_shadow: params.shadows.then_some(size.n_features / 2) }
     }
 
@@ -131,8 +123,8 @@ impl SplitScores {
     /// A vector for each score, followed by those of the scores that are reported by target and, if there are shadows,
     /// a vector of these for each score.
     pub(crate) fn harvest(self) -> Contribution {
-        let n_scores = self.observers.len();
-        let harvests: Vec<Harvest> = self.observers.into_iter().map(Observer::harvest).collect();
+        let harvests: Vec<Harvest> = self.observers.into_iter().flat_map(Observer::harvest).collect();
+        let n_scores = harvests.len();
         let (mut vectors, by_target): (Contribution, Vec<_>) =
             harvests.into_iter().map(|Harvest { importances, by_target }| (importances, by_target)).unzip();
         vectors.extend(by_target.into_iter().flatten());

@@ -19,7 +19,7 @@ pub(crate) trait ScoreMethod {
 
     /// What [`Observer::on_tree`] reads besides the splits; `None` if it is not to be called. Trees are kept until they
     /// are complete if it is, and an ensemble without a bootstrap is an error.
-    fn oob_needs(&self) -> Option<OobNeeds> {
+    fn oob_needs(&self, _params: &ForestParams) -> Option<OobNeeds> {
         None
     }
 
@@ -43,8 +43,8 @@ pub(crate) trait ScoreMethod {
         vec![String::new()]
     }
 
-    /// A new observer of a tree that grows under `params`, for the importances of suffix number `variant`.
-    fn observer(&self, params: &ForestParams, size: ScoreSize, variant: usize) -> Box<dyn Observer>;
+    /// A new observer of a tree that grows under `params`.
+    fn observer(&self, params: &ForestParams, size: ScoreSize) -> Box<dyn Observer>;
 }
 
 /// The score of one tree while it grows.
@@ -57,8 +57,8 @@ pub(crate) trait Observer: Send {
         Ok(())
     }
 
-    /// The contribution of the tree.
-    fn harvest(self: Box<Self>) -> Harvest;
+    /// The contribution of the tree, to each of the [`suffixes`](ScoreMethod::suffixes).
+    fn harvest(self: Box<Self>) -> Vec<Harvest>;
 }
 
 /// A split as observers see it.

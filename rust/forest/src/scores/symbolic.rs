@@ -13,22 +13,23 @@ impl ScoreMethod for Symbolic {
         }
     }
 
-    fn observer(&self, params: &ForestParams, size: ScoreSize, variant: usize) -> Box<dyn Observer> {
-        Box::new(Depths { decay: params.decay[variant], sums: FeatureSums::new(size.n_features) })
+    fn observer(&self, params: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
+        let sums = |&decay: &f64| (decay, FeatureSums::new(size.n_features));
+        Box::new(Depths(params.decay.iter().map(sums).collect()))
     }
 }
 
-struct Depths {
-    decay: f64,
-    sums: FeatureSums,
-}
+/// The sums of each decay.
+struct Depths(Vec<(f64, FeatureSums)>);
 
 impl Observer for Depths {
     fn on_split(&mut self, split: &SplitEvent<'_>) {
-        self.sums.add(split.feature, self.decay.powi(split.depth as i32));
+        for (decay, sums) in &mut self.0 {
+            sums.add(split.feature, decay.powi(split.depth as i32));
+        }
     }
 
-    fn harvest(self: Box<Self>) -> Harvest {
-        self.sums.into_vector().into()
+    fn harvest(self: Box<Self>) -> Vec<Harvest> {
+        self.0.into_iter().map(|(_, sums)| sums.into_vector().into()).collect()
     }
 }

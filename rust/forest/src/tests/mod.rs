@@ -1,6 +1,7 @@
 //! Tests across modules, on tables small enough for naive implementations.
 
 pub(crate) mod grow;
+pub(crate) mod measured;
 mod permutation;
 mod scores;
 mod space;

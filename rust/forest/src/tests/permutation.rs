@@ -11,7 +11,7 @@ use super::{Coded, bag, batches, goes_left, label_sets, numbers, table, texts};
 use crate::bag::Bag;
 use crate::context::GrowContext;
 use crate::grow::Grower;
-use crate::oob::{OobContext, OutOfBagRows};
+use crate::oob::{OobContext, OobView, OutOfBagRows};
 use crate::params::{Ensemble, ForestParams};
 use crate::score::Score;
 use crate::scores::{oob_needs, permutation};
@@ -21,10 +21,10 @@ use ferrank_data::store::{Slot, TargetColumn};
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::random::{Purpose, Stream, stream};
 
-const TREE: u64 = 5;
+pub(super) const TREE: u64 = 5;
 
 /// The nodes on the path of a row whose codes are given by feature, the leaf last.
-fn path(tree: &TreeBuffer, code: impl Fn(usize) -> Option<u16>) -> Vec<usize> {
+pub(super) fn path(tree: &TreeBuffer, code: impl Fn(usize) -> Option<u16>) -> Vec<usize> {
     let mut path = vec![0];
     while let Some(split) = &tree.nodes[path[path.len() - 1]].split {
         path.push(split.children[usize::from(!goes_left(split, code(split.feature as usize)))] as usize);
@@ -123,7 +123,7 @@ fn in_random_order(n: usize, mut random: Stream) -> Vec<usize> {
 }
 
 /// For each of `n` rows the row whose value of `feature` it takes, as the rows of a ring do.
-fn in_a_ring(seed: u64) -> impl Fn(usize, usize) -> Vec<usize> {
+pub(super) fn in_a_ring(seed: u64) -> impl Fn(usize, usize) -> Vec<usize> {
     move |feature, n| {
         let random = |place| stream(seed, Purpose::Permutation, TREE, place);
         let positions = in_random_order(n, random(0));
@@ -168,26 +168,42 @@ fn judged(
     supervision: f64,
     numbers: impl IntoIterator<Item = u64>,
 ) -> (TreeBuffer, Vec<Vec<(u32, f64)>>) {
-    let params = ForestParams {
+    let importances = |view: &OobView<'_>| permutation::importances(view).unwrap();
+    viewed(coded, bag, &params(seed), supervision, numbers, importances)
+}
+
+pub(super) fn params(seed: u64) -> ForestParams {
+    ForestParams {
         ensemble: Ensemble::Bagging,
         min_samples_leaf: 1,
         seed,
         scores: vec![Score::Permutation],
         ..ForestParams::default()
-    };
+    }
+}
+
+/// A tree, and what `each` makes of it under each of these numbers.
+pub(super) fn viewed<T>(
+    coded: &Coded,
+    bag: &Bag,
+    params: &ForestParams,
+    supervision: f64,
+    numbers: impl IntoIterator<Item = u64>,
+    each: impl Fn(&OobView<'_>) -> T,
+) -> (TreeBuffer, Vec<T>) {
     let (space, monitor) = (coded.space_of(None, supervision), Monitor::default());
-    let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
+    let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
     let tree = Grower::new(context, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = OobContext::new(context, oob_needs(&params.scores).unwrap(), &subset, None);
+    let oob = OobContext::new(context, oob_needs(params).unwrap(), &subset, None);
     let rows = OutOfBagRows::outside(context.bags(), TREE, bag);
-    let importances = |number| {
+    let found = |number| {
         let mut complete = oob.tree();
         complete.add_tree(None, &tree, &oob.targets);
-        permutation::importances(&oob.view(number, &mut complete, &rows, None)).unwrap()
+        each(&oob.view(number, &mut complete, &rows, None))
     };
-    let importances = numbers.into_iter().map(importances).collect();
-    (tree, importances)
+    let found = numbers.into_iter().map(found).collect();
+    (tree, found)
 }
 
 proptest! {

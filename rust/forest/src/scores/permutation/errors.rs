@@ -11,7 +11,7 @@ use ferrank_data::labels::compare;
 use ferrank_data::profile::MISSING_U16;
 
 /// Errors up to this are rounding noise; errors are relative to those of the mean.
-const NO_ERROR: f64 = 1e-12;
+pub(super) const NO_ERROR: f64 = 1e-12;
 
 /// How the errors of the targets are combined into one number.
 pub(super) struct ErrorScale {

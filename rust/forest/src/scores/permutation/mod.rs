@@ -24,27 +24,32 @@
 //! has to wait until its node is in the cache; many rows and detours are walked together, so that these waits overlap
 //! (`walk`). Rows without a target have no error and are skipped.
 //!
+//! The error is a mean over the targets (`errors`). Of label sets other measures can be asked for, each of which makes a
+//! score of its own (`measured`).
+//!
 //! Memory: a code for each out-of-bag row and tested feature, or with temporary files for each feature of one band and
 //! one more; and the codes of a block of rows.
 
 mod errors;
+pub(crate) mod measured;
 mod ring;
 mod walk;
 
 use ferrank_data::schema::Task;
 use ferrank_data::store::Code;
 use ferrank_data::store::bands::BAND;
+use ferrank_measures::Measure;
 use ferrank_ranking::Vector;
 use ferrank_runtime::error::{Result, check};
-use pulp::Arch;
 
 use super::observer::{Harvest, Observer, ScoreMethod, ScoreSize};
 use crate::context::GrowContext;
 use crate::oob::{OobNeeds, OobSize, OobView};
 use crate::params::ForestParams;
 use errors::{ErrorScale, ErrorSums};
-use ring::{BLOCK_BYTES, Codes, Ring};
-use walk::{GROUP_ROWS, Walk};
+use measured::JudgedSize;
+use ring::{BLOCK_BYTES, Ring};
+use walk::walk_all;
 
 pub(super) struct Permutation;
 
@@ -56,17 +61,32 @@ impl ScoreMethod for Permutation {
         )
     }
 
-    fn oob_needs(&self) -> Option<OobNeeds> {
-        Some(OobNeeds { predictions: true, contrasts: false })
+    fn oob_needs(&self, params: &ForestParams) -> Option<OobNeeds> {
+        Some(OobNeeds { predictions: true, shares: !params.permutation_measures.is_empty(), contrasts: false })
     }
 
-    fn oob_bytes(&self, size: &OobSize, _: GrowContext<'_>) -> usize {
+    fn oob_bytes(&self, size: &OobSize, context: GrowContext<'_>) -> usize {
         let codes = (BAND + 1) * if size.is_narrow { 1 } else { 2 };
-        (size.out_of_bag * (4 + codes) as f64 + size.leaves.min(size.n_features as f64) * BLOCK_BYTES as f64) as usize
+        let blocks = size.leaves.min(size.n_features as f64) * BLOCK_BYTES as f64;
+        let measured = match context.params.permutation_measures.is_empty() {
+            true => 0.0,
+            false => JudgedSize::new(size, context).bytes(),
+        };
+        (size.out_of_bag * (4 + codes) as f64 + blocks + measured) as usize
     }
 
-    fn observer(&self, _: &ForestParams, _: ScoreSize, _: usize) -> Box<dyn Observer> {
-        Box::new(Increases::default())
+    fn suffixes(&self, params: &ForestParams) -> Vec<String> {
+        match &params.permutation_measures[..] {
+            [] | [_] => vec![String::new()],
+            several => several.iter().map(|measure| format!("_{}", measure.name())).collect(),
+        }
+    }
+
+    fn observer(&self, params: &ForestParams, _: ScoreSize) -> Box<dyn Observer> {
+        match params.permutation_measures.is_empty() {
+            true => Box::new(Increases::default()),
+            false => Box::new(MeasuredLosses::new(params.permutation_measures.clone())),
+        }
     }
 }
 
@@ -80,8 +100,31 @@ impl Observer for Increases {
         Ok(())
     }
 
-    fn harvest(self: Box<Self>) -> Harvest {
-        Vector::sparse(self.0).into()
+    fn harvest(self: Box<Self>) -> Vec<Harvest> {
+        vec![Vector::sparse(self.0).into()]
+    }
+}
+
+/// The relative losses of each measure, by ascending feature.
+struct MeasuredLosses {
+    measures: Vec<Measure>,
+    losses: Vec<Vec<(u32, f64)>>,
+}
+
+impl MeasuredLosses {
+    fn new(measures: Vec<Measure>) -> Self {
+        MeasuredLosses { losses: vec![Vec::new(); measures.len()], measures }
+    }
+}
+
+impl Observer for MeasuredLosses {
+    fn on_tree(&mut self, tree: &OobView<'_>) -> Result<()> {
+        self.losses = measured::importances(tree, &self.measures)?;
+        Ok(())
+    }
+
+    fn harvest(self: Box<Self>) -> Vec<Harvest> {
+        self.losses.into_iter().map(|losses| Vector::sparse(losses).into()).collect()
     }
 }
 
@@ -116,17 +159,8 @@ impl Trial<'_> {
     /// Error sums over all rows; `C` holds the codes of all features.
     fn run<C: Code>(&self) -> Result<ErrorSums> {
         let Trial { view, scale, ring } = *self;
-        let n_columns = view.tree.columns.len();
-        let (arch, mut codes) = (Arch::new(), Codes::<C>::default());
-        let (mut walk, mut sums) = (Walk::new(n_columns), ErrorSums::new(scale, n_columns));
-        for (first, rows) in ring.blocks() {
-            view.context.monitor.check()?;
-            arch.dispatch(|| codes.take(ring, first));
-            for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
-                walk.walk(view.tree, &codes, number * GROUP_ROWS, group.len());
-                sums.add(scale, view, group, &walk);
-            }
-        }
+        let mut sums = ErrorSums::new(scale, view.tree.columns.len());
+        walk_all::<C>(view, ring, |_, rows, walk| sums.add(scale, view, rows, walk))?;
         Ok(sums)
     }
 }

@@ -54,6 +54,11 @@ impl Ring {
         self.wide.is_empty()
     }
 
+    /// The rows by position.
+    pub(super) fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
     /// The rows by position, in blocks, with the position of the first row of each block.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &[u32])> {
         (0..).step_by(BLOCK_ROWS).zip(self.rows.chunks(BLOCK_ROWS))

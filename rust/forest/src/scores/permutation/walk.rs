@@ -1,11 +1,14 @@
 //! The paths of rows through a tree, and their detours.
 
-use super::ring::{BLOCK_ROWS, Codes};
-use crate::oob::{LEAF, PackedTree};
+use pulp::Arch;
+
+use super::ring::{BLOCK_ROWS, Codes, Ring};
+use crate::oob::{LEAF, OobView, PackedTree};
 use ferrank_data::store::Code;
+use ferrank_runtime::error::Result;
 
 /// Number of rows that are walked together.
-pub(super) const GROUP_ROWS: usize = 32;
+const GROUP_ROWS: usize = 32;
 
 /// Bits of the number of a row in its group.
 const ROW_BITS: u32 = GROUP_ROWS.trailing_zeros();
@@ -14,6 +17,27 @@ const ROW_BITS: u32 = GROUP_ROWS.trailing_zeros();
 const MOST_COLUMNS: usize = 1 << (u32::BITS - ROW_BITS);
 
 const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple_of(GROUP_ROWS));
+
+/// Walks all rows of `ring` to their leaves, and their detours. Calls `each` with the position of the first row of each
+/// group, the rows and their walk. `C` holds the codes of all features.
+pub(super) fn walk_all<C: Code>(
+    view: &OobView<'_>,
+    ring: &Ring,
+    mut each: impl FnMut(usize, &[u32], &Walk),
+) -> Result<()> {
+    let (arch, mut codes) = (Arch::new(), Codes::<C>::default());
+    let mut walk = Walk::new(view.tree.columns.len());
+    for (first, rows) in ring.blocks() {
+        view.context.monitor.check()?;
+        arch.dispatch(|| codes.take(ring, first));
+        for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
+            let place = number * GROUP_ROWS;
+            walk.walk(view.tree, &codes, place, group.len());
+            each(first + place, group, &walk);
+        }
+    }
+    Ok(())
+}
 
 /// The paths and detours of a group of rows.
 pub(super) struct Walk {
