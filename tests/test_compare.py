@@ -53,6 +53,15 @@ def test_wilcoxon_is_that_of_scipy_and_adjusted_for_the_pairs():
     assert frame["wilcoxon_adjusted"].to_numpy()[order] == pytest.approx(np.minimum(adjusted, 1))
 
 
+@pytest.mark.parametrize("n", [2, 5, 9, 13, 14])
+def test_wilcoxon_is_that_of_scipy_with_ties_and_equal_results(n):
+    rng = np.random.default_rng(n)
+    for _ in range(4):
+        a, b = rng.integers(0, 6, (2, n)).astype(float)
+        expected = stats.wilcoxon(a, b).pvalue if (a != b).any() else 1
+        assert compare({"a": a, "b": b}).wilcoxon[0, 1] == pytest.approx(expected)
+
+
 def test_lower_is_better_turns_the_order_round():
     up, down = compare(RESULTS), compare(RESULTS, lower_is_better=True)
     assert up.methods[0] == "d"
