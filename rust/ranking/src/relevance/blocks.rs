@@ -17,8 +17,8 @@
 //!
 //! As shares of the variance and its power 3/2 of the means of blocks they are about the same for all features of a table,
 //! while those of a single feature are known badly from a few dozen blocks, and one that comes out near 0 would make its
-//! p-value absurd. So the share of κ₂ of features whose values have about the same entropy (with Gaussian weights, because
-//! a feature with many categories has another law than one with two) is drawn towards that of all features, the more so
+//! p-value absurd. So the share of κ₂ of features that are about alike (`classes`, with Gaussian weights: a feature with
+//! many categories has another law than one with two) is drawn towards that of all features, the more so
 //! the less shares differ beyond chance (empirical Bayes; the variance between classes of features by DerSimonian and
 //! Laird 1986), and raised by two of its standard errors. The share of κ₃ is that of all features, and κ₃ at least that of
 //! a χ² law with one degree of freedom, √8 κ₂^1.5: importances of irrelevant features are about squares of chance
@@ -61,8 +61,8 @@ pub fn from_blocks(
     }
     let (n_blocks, t) = (blocks.len() as f64, n_trees as f64);
     let own = Means::new(&blocks, own, n_features);
-    let classes = Classes::new(data);
     let shadows = Means::new(&blocks, shadow, n_features);
+    let classes = Classes::new(data, Some(&shadows.ln_variances()));
     let mut sums = Sums::new(classes.len());
     for block in &blocks {
         let mut powers = vec![[0.0; 3]; n_features];
@@ -197,7 +197,29 @@ fn variance_between(means: &[f64], mean: f64, sizes: &[f64], of_feature: f64) ->
 
 #[cfg(test)]
 mod tests {
+    use super::super::classes::Likeness;
     use super::*;
+
+    fn numeric(entropy: f64, ln_variance: Option<f64>) -> Likeness {
+        Likeness { nominal: false, entropy, ln_variance }
+    }
+
+    #[test]
+    fn features_whose_shadows_vary_more_have_a_law_of_their_own() {
+        let variances = [1.0, 1.2, 400.0, 500.0, 1.1];
+        let known = Classes::of(variances.iter().map(|variance: &f64| numeric(5.0, Some(variance.ln()))));
+        let pooled = |classes: &Classes, values: &[f64]| -> Vec<f64> {
+            let pooled = classes.pooled(&classes.means(values.iter().copied()));
+            classes.of_feature.iter().map(|&class| pooled[class]).collect()
+        };
+        let found = pooled(&known, &variances);
+        assert!(found[0] < 1.2 && found[3] > 400.0, "{found:?}");
+        // A shadow that is rarely used is like all others with its entropy, which are not like it.
+        let mut likeness: Vec<Likeness> = variances.iter().map(|v| numeric(5.0, Some(v.ln()))).collect();
+        likeness.push(numeric(5.0, None));
+        let found = pooled(&Classes::of(likeness.into_iter()), &[1.0, 1.2, 400.0, 500.0, 1.1, 0.0]);
+        assert!(found[5] > 100.0 && found[0] > 1.0 && found[0] < 1.2, "{found:?}");
+    }
 
     /// Numbers between −1 and 1 that look like chance.
     fn noise(i: usize) -> f64 {
@@ -206,7 +228,7 @@ mod tests {
 
     /// Values of 20 blocks, for classes of four features with these means.
     fn values(means: &[f64]) -> (Classes, Vec<Vec<f64>>) {
-        let classes = Classes::of((0..4 * means.len()).map(|feature| (false, (feature / 4) as f64 * 10.0)));
+        let classes = Classes::of((0..4 * means.len()).map(|feature| numeric((feature / 4) as f64 * 10.0, None)));
         let value = |block: usize, class: usize| means[class] + noise(block * means.len() + class);
         (classes, (0..20).map(|block| (0..means.len()).map(|class| value(block, class)).collect()).collect())
     }
@@ -214,7 +236,7 @@ mod tests {
     #[test]
     fn the_law_has_the_cumulants_of_the_blocks() {
         // Four blocks of three trees, which agree within a block: shadows are 1, −1, 1 and −1.
-        let classes = Classes::of(std::iter::once((false, 1.0)));
+        let classes = Classes::of(std::iter::once(numeric(1.0, None)));
         let mut sums = Sums::new(1);
         for x in [1.0, -1.0, 1.0, -1.0f64] {
             sums.add(&classes, &[[3.0 * x, 3.0, 3.0 * x]], 3.0);

@@ -9,6 +9,9 @@ pub(super) struct Means {
     pub(super) mean: Vec<f64>,
     /// n_features
     pub(super) variance_of_mean: Vec<f64>,
+    /// n_features; the number of blocks that use the feature.
+    used: Vec<f64>,
+    n_blocks: f64,
 }
 
 impl Means {
@@ -25,11 +28,22 @@ impl Means {
         for block in blocks {
             mean.iter_mut().zip(block_mean(block)).for_each(|(sum, value)| *sum += value / n_blocks);
         }
-        let mut variance = vec![0.0; n_features];
+        let (mut variance, mut used) = (vec![0.0; n_features], vec![0.0; n_features]);
         for block in blocks {
-            let squares = block_mean(block).into_iter().zip(&mean).map(|(value, mean)| (value - mean).powi(2));
+            let means = block_mean(block);
+            used.iter_mut().zip(&means).for_each(|(used, &mean)| *used += f64::from(mean != 0.0));
+            let squares = means.into_iter().zip(&mean).map(|(value, mean)| (value - mean).powi(2));
             variance.iter_mut().zip(squares).for_each(|(sum, square)| *sum += square / (n_blocks - 1.0) / n_blocks);
         }
-        Means { mean, variance_of_mean: variance }
+        Means { mean, variance_of_mean: variance, used, n_blocks }
+    }
+
+    /// The natural logarithm of the variance of the mean of a block, n_features; `None` where fewer than half of the blocks
+    /// use the feature.
+    pub(super) fn ln_variances(&self) -> Vec<Option<f64>> {
+        let known = |(&variance, &used): (&f64, &f64)| {
+            (2.0 * used >= self.n_blocks && variance > 0.0).then(|| (variance * self.n_blocks).ln())
+        };
+        self.variance_of_mean.iter().zip(&self.used).map(known).collect()
     }
 }

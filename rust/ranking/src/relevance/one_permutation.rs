@@ -33,7 +33,7 @@ pub fn from_one_permutation(data: &RunData, parts: &[Part<'_>], [own, shadow]: [
     let batches: Vec<&[Part<'_>]> = parts.chunks_exact(size).collect();
     let own = Means::new(&batches, own, n_features);
     let shadows = Means::new(&batches, shadow, n_features).mean;
-    let classes = Classes::new(data);
+    let classes = Classes::new(data, None);
     let mean = classes.pooled(&classes.means(shadows.iter().copied()));
     let deviation = |feature: usize| shadows[feature] - mean[classes.of_feature[feature]];
     let squares = || (0..n_features).map(|feature| deviation(feature).powi(2));
