@@ -210,6 +210,16 @@ mod tests {
     }
 
     #[test]
+    fn progress_names_the_phase_that_was_entered() {
+        use Phase::*;
+        let monitor = Monitor::default();
+        for phase in [Profiling, Coding, Growing, Searching, Summing, Sampling, Testing, Predicting] {
+            monitor.enter(phase, 1);
+            assert_eq!(monitor.progress().phase, phase);
+        }
+    }
+
+    #[test]
     fn each_phase_counts_from_nothing() {
         let monitor = Monitor::default();
         monitor.enter(Phase::Coding, 10);

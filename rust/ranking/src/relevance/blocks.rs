@@ -62,8 +62,9 @@ pub fn from_blocks(
     let (n_blocks, t) = (blocks.len() as f64, n_trees as f64);
     let own = Means::new(&blocks, own, n_features);
     let shadows = Means::new(&blocks, shadow, n_features);
-    let classes = Classes::new(data, Some(&shadows.ln_variances()));
-    let mut sums = Sums::new(classes.len());
+    // A feature has the wider of two laws: the variance of its own shadow may be low by accident.
+    let kinds = [Classes::new(data, None), Classes::new(data, Some(&shadows.ln_variances()))];
+    let mut sums = kinds.each_ref().map(|classes| Sums::new(classes.len()));
     for block in &blocks {
         let mut powers = vec![[0.0; 3]; n_features];
         let mut present = vec![0.0; n_features];
@@ -77,28 +78,19 @@ pub fn from_blocks(
             let (x, absent) = (-shadows.mean[feature], t - present[feature]);
             powers.iter_mut().zip([x, x * x, x * x * x]).for_each(|(sum, power)| *sum += absent * power);
         }
-        sums.add(&classes, &powers, t);
+        sums.iter_mut().zip(&kinds).for_each(|(sums, classes)| sums.add(classes, &powers, t));
     }
-    let law = sums.law(&classes);
+    let laws: Vec<(Law, &Classes)> =
+        sums.into_iter().zip(&kinds).map(|(sums, classes)| (sums.law(classes), classes)).collect();
     let p_values = |raised: f64| {
-        let (law, own, shadows, classes) = (&law, &own, &shadows, &classes);
+        let (laws, own, shadows) = (&laws, &own, &shadows);
         let p_value = move |feature: usize| {
             let monte_carlo = own.variance_of_mean[feature];
-            let of_block = match law.of_block[classes.of_feature[feature]] {
-                // No shadow like this feature is ever used: it would vary as the feature does.
-                0.0 => n_blocks * monte_carlo,
-                of_block => of_block,
-            };
-            let second = law.second[classes.of_feature[feature]] * of_block;
-            let variance = second + monte_carlo + of_block / n_blocks;
             let above = own.mean[feature] + raised * monte_carlo.sqrt() - shadows.mean[feature];
-            if variance <= 0.0 {
-                // Neither the feature nor a shadow like it is ever used.
-                return if above > 0.0 { IMPOSSIBLE } else { 0.0 };
-            }
-            let third = (law.third * of_block.powf(1.5)).max(8f64.sqrt() * second.powf(1.5));
-            let skewness = third / variance.powf(1.5);
-            ln_upper_tail(above / variance.sqrt(), skewness.min(MOST_SKEWED))
+            let of_laws = laws
+                .iter()
+                .map(|(law, classes)| law.ln_p_value(classes.of_feature[feature], above, monte_carlo, n_blocks));
+            of_laws.fold(f64::NEG_INFINITY, f64::max)
         };
         (0..n_features).map(p_value)
     };
@@ -123,6 +115,27 @@ struct Law {
     second: Vec<f64>,
     /// The third cumulant as a share of its power 3/2.
     third: f64,
+}
+
+impl Law {
+    /// The natural logarithm of the p-value of a feature of `class` whose importance is `above` that of its shadow, with the
+    /// Monte Carlo variance `monte_carlo`.
+    fn ln_p_value(&self, class: usize, above: f64, monte_carlo: f64, n_blocks: f64) -> f64 {
+        let of_block = match self.of_block[class] {
+            // No shadow like this feature is ever used: it would vary as the feature does.
+            0.0 => n_blocks * monte_carlo,
+            of_block => of_block,
+        };
+        let second = self.second[class] * of_block;
+        let variance = second + monte_carlo + of_block / n_blocks;
+        if variance <= 0.0 {
+            // Neither the feature nor a shadow like it is ever used.
+            return if above > 0.0 { IMPOSSIBLE } else { 0.0 };
+        }
+        let third = (self.third * of_block.powf(1.5)).max(8f64.sqrt() * second.powf(1.5));
+        let skewness = third / variance.powf(1.5);
+        ln_upper_tail(above / variance.sqrt(), skewness.min(MOST_SKEWED))
+    }
 }
 
 impl Sums {

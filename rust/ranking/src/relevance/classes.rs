@@ -2,8 +2,8 @@
 //!
 //! Values are alike if they have about the same entropy. That is not enough where rows come in groups: a feature that is
 //! constant within groups has far fewer independent values than another with the same entropy, and its shadows vary 400
-//! times as much. Features are therefore alike if the importances of their shadows vary about as much, too. The variance
-//! of a shadow that trees rarely use is not known well enough; such features are alike by their entropy.
+//! times as much. Features are then alike if the importances of their shadows vary about as much, too. The variance of a shadow
+//! that trees rarely use is not known well enough; such features are alike by their entropy.
 
 use std::cmp::Ordering;
 
