@@ -164,6 +164,23 @@ def test_columns_of_which_the_same_is_said_are_told_together() -> None:
     assert json.loads(json.dumps(found.to_dict()))["findings"][0]["kind"] == "constant"
 
 
+def test_one_value_in_some_rows_is_not_called_the_same_in_all() -> None:
+    frame = clean()
+    found = fr.check(
+        frame.assign(asked=np.where(frame.index % 2, 1.0, np.nan), word=["yes", None] * 200), "y"
+    )
+    [constant] = found.of("constant")
+    assert constant.columns == ["asked", "word"]
+    assert constant.found == "one value where known, missing in 200 of 400 rows"
+    assert constant.advice == "keep it only if a missing value tells something"
+
+
+def test_one_value_in_the_rows_of_a_class_is_a_leak() -> None:
+    frame = classes(clean())
+    found = fr.check(frame.assign(g=np.where(frame.y == "high", 1.0, np.nan)), "y")
+    assert [finding.columns for finding in found.of("leak")] == [["g"]]
+
+
 def _visits(**patient: Any) -> Table:
     """Return a table of 40 patients, 5 visits each, with what is the same in all visits of a patient."""
     rng = np.random.default_rng(2)
