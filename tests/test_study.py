@@ -266,6 +266,20 @@ def test_a_plan_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "cells").iterdir()}
 
 
+@pytest.mark.parametrize(
+    "command", [["study", "plan.toml", "--output", "out"], ["curves", "iris.arff", "--target", "class"]]
+)
+def test_no_processes_are_an_error_that_names_the_option(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(PLAN.replace('path = "', f'path = "{DATA}/'))
+    Path("iris.arff").symlink_to(DATA / "iris.arff")
+    assert main([*command, "--jobs", "0"]) == 2
+    wanted = "ferrank: error: --jobs: 0 is not a number of processes; use 1 or more, -1 for all cores\n"
+    assert capsys.readouterr().err == wanted
+
+
 def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     inner = 'inner = "relief"\ninner_settings = { n_neighbors = 4 }\n'

@@ -28,7 +28,9 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--data", metavar="DIR", help="where paths of data sets start; default: beside PLAN")
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for the results")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default: 1")
+    parser.add_argument(
+        "--jobs", dest="n_jobs", type=int, default=1, metavar="N", help="processes; default: 1"
+    )
     parser.add_argument(
         "--measure", metavar="NAME", help="what is shown; default: as PLAN says, or by the task"
     )
@@ -42,7 +44,7 @@ def _run(chosen: argparse.Namespace) -> None:
     if plan.missing:
         message(f"left out, for the files are not there: {', '.join(plan.missing)}")
     with progress_line() as progress:
-        found = plan.study.run(n_jobs=chosen.jobs, progress=progress)
+        found = plan.study.run(n_jobs=chosen.n_jobs, progress=progress)
     measure = chosen.measure or plan.measure or found.main_measures[0]
     for name in ("results.html", "results.md", "results.tex", "results.csv"):
         found.save(Path(chosen.output) / name, measure)

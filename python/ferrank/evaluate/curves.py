@@ -31,6 +31,7 @@ from ferrank.progress import Progress
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import RANKERS, ranker_of
 from ferrank.rankers.registry import dataset_of
+from ferrank.resources import check_processes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -294,6 +295,7 @@ def curves(
     >>> bool(found.areas()["forest"].gain > 0.1)
     True
     """
+    check_processes(n_jobs)
     dataset = dataset_of(
         data,
         target=target,

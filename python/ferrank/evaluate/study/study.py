@@ -32,6 +32,7 @@ from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
 from ferrank.progress import Progress, shown
 from ferrank.rankers.estimators import ranker_of
+from ferrank.resources import check_processes
 
 __all__ = ["Study"]
 
@@ -150,6 +151,7 @@ class Study:
         DataError, SettingError, ColumnTypeError, ResourceError
             The message names the data set, the setting or the file; results that are done are kept.
         """
+        check_processes(n_jobs)
         self._known = {}
         done, left = self._done(), []
         total = 0
