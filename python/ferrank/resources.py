@@ -33,8 +33,8 @@ def bytes_of(limit: Any) -> int | None:
     raise SettingError(f"memory_limit: {limit!r} is not a size such as '2GiB', '500MB' or a number of bytes")
 
 
-def check_processes(n_jobs: Any) -> None:
-    """Raise an error if joblib would not take ``n_jobs`` for a number of processes.
+def check_processes(n_jobs: Any, setting: str = "n_jobs") -> None:
+    """Raise an error that names the ``setting`` if ``n_jobs`` is no number of processes.
 
     >>> check_processes(0)
     Traceback (most recent call last):
@@ -42,7 +42,7 @@ def check_processes(n_jobs: Any) -> None:
     """
     if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
         raise SettingError(
-            f"n_jobs: {n_jobs!r} is not a number of processes; use 1 or more, -1 for all cores"
+            f"{setting}: {n_jobs!r} is not a number of processes; use 1 or more, -1 for all cores"
         )
 
 

@@ -17,6 +17,7 @@ from ferrank.cli.options import (
 from ferrank.cli.progress import message, progress_line
 from ferrank.errors import SettingError
 from ferrank.output import check_path, replace
+from ferrank.resources import check_processes
 
 __all__ = ["add_to"]
 
@@ -84,7 +85,6 @@ def add_to(commands: Any) -> None:
     group.add_argument("--random-rankings", type=int, metavar="N", help="in each split; default: 100 in all")
     group.add_argument(
         "--jobs",
-        dest="n_jobs",
         type=int,
         metavar="N",
         help="splits at once; default: 1, -1 is all cores",
@@ -113,6 +113,7 @@ def _run(chosen: argparse.Namespace) -> None:
         if path.stem in rankers:
             raise SettingError(f"ranking: another one is called '{path.stem}'; rename {path}")
         rankers[path.stem] = path
+    check_processes(chosen.jobs, "jobs")
     with progress_line() as progress:
         found = curves(
             chosen.data,
@@ -125,7 +126,7 @@ def _run(chosen: argparse.Namespace) -> None:
             repeats=chosen.repeats,
             n_random=chosen.random_rankings,
             random_state=vars(chosen).get("random_state", 0),
-            n_jobs=chosen.n_jobs,
+            n_jobs=chosen.jobs,
             progress=progress,
         )
     if output is not None:
