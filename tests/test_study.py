@@ -1,5 +1,6 @@
 """Studies: all cells once, resumed after a stop, in parallel, from a plan, with tables and tests."""
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -327,6 +328,9 @@ def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
         ),
         ('measure = "accuracy"', "measure = [", "plan.toml: "),
         ('measure = "accuracy"', "measures = 1", "measures: no such key"),
+        ('"accuracy"', '"acuracy"', "plan.toml: measure: no 'acuracy' here; did you mean accuracy?"),
+        ('"accuracy"', '"rrmse"', "plan.toml: measure: no 'rrmse' here; there are error_rate, accuracy,"),
+        ('"accuracy"', "3", "plan.toml: measure: no '3' here"),
     ],
 )
 def test_what_is_wrong_with_a_plan(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -335,6 +339,38 @@ def test_what_is_wrong_with_a_plan(tmp_path: Path, old: str, new: str, message: 
     with pytest.raises(fr.FerrankError) as caught:
         read_plan(plan, data=DATA)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "package", "message"),
+    [
+        (["--measure", "acuracy"], "none", "--measure: no 'acuracy' here; did you mean accuracy?"),
+        ([], "scikit_posthocs", "comparisons of several data sets need scikit-posthocs; pip install"),
+    ],
+)
+def test_what_fails_after_the_cells_fails_before_them(
+    option: list[str],
+    package: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(Study, "run", lambda *_, **__: pytest.fail("cells are computed"))
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    assert main(["study", str(plan), "--data", str(DATA), "--output", str(tmp_path / "out"), *option]) > 0
+    assert message in capsys.readouterr().err
+
+
+def test_the_measures_of_a_study_are_those_that_its_results_have() -> None:
+    for judge in (WeightedNeighbors(5), ErrorCurves(sizes=[1, 2]), KeptImportances()):
+        data = {"sides": fr.Dataset(SIDES, "y"), "line": fr.Dataset(LINE, "y")}
+        of_each = Study(data, {"forest": forest()}, judge=judge, splits=Repeated(n=1))
+        assert set(of_each.measures() or []) == {*of_each.run().measures, "seconds"}
+    own = Study({"sides": fr.Dataset(SIDES, "y")}, {"forest": forest()}, judge=lambda *_: {})
+    assert own.measures() is None
 
 
 def test_the_plan_of_a_paper_uses_the_data_that_are_there(tmp_path: Path) -> None:

@@ -38,11 +38,17 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.evaluate.extra import need
+    from ferrank.evaluate.measures import check_measure
     from ferrank.evaluate.study import read_plan
 
     plan = read_plan(chosen.plan, data=chosen.data, folder=chosen.output)
     if plan.missing:
         message(f"left out, for the files are not there: {', '.join(plan.missing)}")
+    if chosen.measure is not None:
+        check_measure(chosen.measure, plan.study.measures() or [chosen.measure], "measure")
+    if len(plan.study.data) > 1:
+        need("scikit_posthocs", "comparisons of several data sets")
     with progress_line() as progress:
         found = plan.study.run(n_jobs=chosen.n_jobs, progress=progress)
     measure = chosen.measure or plan.measure or found.main_measures[0]

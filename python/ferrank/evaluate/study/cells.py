@@ -21,7 +21,7 @@ from ferrank.evaluate.synth import perturb
 from ferrank.ranking import Ranking
 from ferrank.run import finish
 
-__all__ = ["SCHEMA", "Cell", "NoisyTruth"]
+__all__ = ["OF_MODELS", "SCHEMA", "Cell", "NoisyTruth"]
 
 Array = np.ndarray[Any, Any]
 
@@ -46,6 +46,10 @@ SCHEMA = pa.schema(
 ``labelled`` is null where all training rows are, ``n_trees`` where a ranker was not asked for several numbers
 of trees, ``judge`` where there is one without a name, ``at`` where a measure is no curve.
 """
+
+
+OF_MODELS = ("relative_squared_error", "n_nodes", "splits_by_relief")
+"""What is measured of models besides what they predict."""
 
 
 @dataclass(frozen=True)

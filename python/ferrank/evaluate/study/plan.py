@@ -13,6 +13,7 @@ from typing import Any
 from ferrank.data.dataset import Dataset
 from ferrank.errors import ResourceError, SettingError
 from ferrank.evaluate.baselines import BASELINES, TRANSFORMATIONS
+from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.evaluate.study.cells import NoisyTruth
 from ferrank.evaluate.study.figures import Figure, read_figure
 from ferrank.evaluate.study.judges import ErrorCurves, KeptImportances, Truth, WeightedNeighbors
@@ -155,11 +156,13 @@ def read_plan(
         folder=folder,
         random_state=told.get("random_state", 0),
     )
+    if (measure := told.get("measure")) is not None:
+        check_measure(measure, study.measures() or MEASURES, f"{path}: measure")
     figures = {
         name: read_figure(one, start, f"{path}: figures.{name}")
         for name, one in (_section(told, "figures", path) if "figures" in told else {}).items()
     }
-    return Plan(study, told.get("measure"), figures, list(missing))
+    return Plan(study, measure, figures, list(missing))
 
 
 def _without_only(section: dict[str, Any], only: dict[str, list[str]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,13 @@ from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.data.labels import closed_sets
 from ferrank.data.source import read_all
-from ferrank.errors import DataError, ResourceError, SettingError
+from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED
+from ferrank.evaluate.measures import MEASURES, measures_of
 from ferrank.evaluate.rows import read_rows
-from ferrank.evaluate.study.cells import SCHEMA, Cell
+from ferrank.evaluate.study.cells import OF_MODELS, SCHEMA, Cell
 from ferrank.evaluate.study.judges import Judge, WeightedNeighbors
-from ferrank.evaluate.study.results import Results
+from ferrank.evaluate.study.results import TIME, Results
 from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidden_rows
 from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
@@ -180,6 +182,18 @@ class Study:
             self.results.save(self.folder / "results.arrow")
         return self.results
 
+    def measures(self) -> list[str] | None:
+        """Return the measures that results can have; None if a judge of your own is among the judges."""
+        judges = self.judge.values() if isinstance(self.judge, Mapping) else [self.judge]
+        known = [getattr(judge, "measures", None) for judge in judges]
+        if None in known:
+            return None
+        tasks = [self._task(name) for name in self.data]
+        names = {name for of_task in known if of_task for task in tasks for name in of_task(task)} | {TIME}
+        if any(hasattr(ranker, "predict") for ranker in self.rankers.values()):
+            names.update(OF_MODELS, *map(measures_of, tasks))
+        return [name for name in MEASURES if name in names]
+
     def table(self, measure: str | None = None, labelled: int | None = None) -> Any:
         """Return :meth:`Results.table` of the results."""
         return self._found().table(measure, labelled)
@@ -246,6 +260,15 @@ class Study:
             )
         return masks
 
+    def _task(self, name: str) -> str:
+        given = self.data[name]
+        if isinstance(given, Synthetic):
+            return given.task
+        dataset = given[0] if isinstance(given, tuple) else given
+        with _named(name):
+            task: str = dataset.source().resolve(dataset.roles())["task"]
+        return task
+
     def _split(self, name: str) -> tuple[Tables, dict[str, Any], list[Split]]:
         given = self.data[name]
         relevance = None
@@ -255,8 +278,9 @@ class Study:
         train, test = given if isinstance(given, tuple) else (given, None)
         if not isinstance(train, Dataset):
             raise SettingError(f"data: '{name}' is no Dataset; make one, with its target")
-        source, roles = train.source(), train.roles()
-        problem = source.resolve(roles)
+        with _named(name):
+            source, roles = train.source(), train.roles()
+            problem = source.resolve(roles)
         roles = roles | {
             "target": [target for target, _ in problem["targets"]],
             "target_last": None,
@@ -318,6 +342,15 @@ class Study:
         if self.folder is not None:
             path = self.folder / "cells" / f"{_file_name(cell)}.arrow"
             replace(path, lambda partial: pyarrow.feather.write_feather(table, str(partial)))
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Name the data set in errors, whose messages name its file."""
+    try:
+        yield
+    except FerrankError as error:
+        raise type(error)(f"data.{name}: {error}") from error
 
 
 class _Task:
