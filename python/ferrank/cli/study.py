@@ -45,13 +45,15 @@ def _run(chosen: argparse.Namespace) -> None:
     plan = read_plan(chosen.plan, data=chosen.data, folder=chosen.output)
     if plan.missing:
         message(f"left out, for the files are not there: {', '.join(plan.missing)}")
-    if chosen.measure is not None:
-        check_measure(chosen.measure, plan.study.measures() or [chosen.measure], "measure")
+    wanted = chosen.measure or plan.measure
+    if wanted is not None:
+        where = "measure" if chosen.measure else f"{chosen.plan}: measure"
+        check_measure(wanted, plan.study.measures() or [wanted], where)
     if len(plan.study.data) > 1:
         need("scikit_posthocs", "comparisons of several data sets")
     with progress_line() as progress:
         found = plan.study.run(n_jobs=chosen.n_jobs, progress=progress)
-    measure = chosen.measure or plan.measure or found.main_measures[0]
+    measure = wanted or found.main_measures[0]
     for name in ("results.html", "results.md", "results.tex", "results.csv"):
         found.save(Path(chosen.output) / name, measure)
     _make_figures(plan, found, Path(chosen.output))

@@ -304,8 +304,7 @@ class Study:
         """Return the results of the cells in the folder, which must be of this study."""
         if self.folder is None:
             return {}
-        cells = self.folder / "cells"
-        cells.mkdir(parents=True, exist_ok=True)
+        cells = _cells_folder(self.folder)
         about, path = self._about(), self.folder / "study.json"
         if path.exists():
             known = json.loads(path.read_text(encoding="utf-8"))
@@ -469,6 +468,23 @@ class _Hashed(io.RawIOBase):
     def write(self, content: Any) -> int:
         self._digest.update(content)
         return len(content)
+
+
+def _cells_folder(folder: Path) -> Path:
+    """Return the folder for the cells, which is made if it is not there."""
+    cells = folder / "cells"
+    try:
+        cells.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        file = next(path for path in (cells, *cells.parents) if path.exists() and not path.is_dir())
+        raise ResourceError(f"{file}: is a file; name a folder for the results") from error
+    except OSError as error:
+        raise ResourceError(
+            f"{folder}: the folder cannot be made ({error.strerror}); name another one for the results"
+        ) from error
+    if not all(os.access(path, os.W_OK) for path in (folder, cells)):
+        raise ResourceError(f"{folder}: cannot be written to; name another folder for the results")
+    return cells
 
 
 def _file_name(cell: Cell) -> str:
