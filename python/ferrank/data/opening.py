@@ -15,6 +15,7 @@ from ferrank.errors import DataError, FerrankError, ResourceError
 __all__ = [
     "Folder",
     "TempFolder",
+    "check_temp_dir",
     "is_remote",
     "numbered",
     "opening",
@@ -28,6 +29,16 @@ Folder = str | os.PathLike[str] | None
 """Of temporary files; None: the system's temporary one."""
 
 
+def check_temp_dir(temp_dir: Folder) -> None:
+    """Raise an error if no temporary file can be made in ``temp_dir``."""
+    if temp_dir is None:
+        return
+    if not Path(temp_dir).is_dir():
+        raise ResourceError(f"temp_dir: there is no folder {temp_dir}; make it first, or leave it out")
+    if not os.access(temp_dir, os.W_OK):
+        raise ResourceError(f"temp_dir: {temp_dir} cannot be written to; name another folder")
+
+
 class TempFolder:
     """A temporary folder that is removed with this object, or when the interpreter ends."""
 
@@ -35,6 +46,7 @@ class TempFolder:
         from shutil import rmtree
         from tempfile import mkdtemp
 
+        check_temp_dir(temp_dir)
         self.path = Path(mkdtemp(prefix="ferrank-", dir=temp_dir))
         weakref.finalize(self, rmtree, self.path, True)
 
