@@ -104,6 +104,28 @@ def test_a_folder_for_temporary_files_that_is_not_there_is_named(
         fr.rank(data[what], "y", temp_dir=nowhere)
 
 
+def test_csv_files_of_other_names_are_told_what_would_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_csv(tmp_path / "table.xyz", FRAME)
+    what = "table.xyz: looks like CSV or other text; CSV files are known by their names: rename it to .csv"
+    with pytest.raises(fr.DataError, match=what) as caught:
+        fr.rank(path, "y")
+    assert str(caught.value).endswith("or give CSVFile(path, delimiter=',')")
+    assert importances(fr.CSVFile(path, delimiter=",")) == WANTED
+    assert main(["inspect", str(path)]) == 2
+    assert "or give --delimiter ," in capsys.readouterr().err
+    assert main(["inspect", str(path), "--delimiter", ","]) == 0
+
+
+def test_encodings_are_told_as_options_in_the_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_csv(tmp_path / "t.csv", FRAME, encoding="cp1252")
+    assert main(["inspect", str(path)]) == 0
+    assert "read as cp1252; --encoding says otherwise" in capsys.readouterr().err
+
+
 def test_other_encodings_are_told(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", FRAME, encoding="cp1252")
     with pytest.warns(UnicodeWarning, match=r"t.csv: is not UTF-8 and read as cp1252"):
