@@ -13,7 +13,13 @@ from ferrank.rankers.registry import _SCORES, automatic
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_tree": 5}, "n_tree: not a setting of ranker='forest'; its settings are task, bootstrap"),
+        ({"q": 5}, "q: not a setting of rank or of a ranker; those of a forest are task, bootstrap"),
+        ({"ranker": "forest", "q": 5}, "q: not a setting of ranker='forest'; its settings are task, boot"),
+        ({"n_tree": 5}, "did you mean n_estimators?"),
+        ({"tarrget": "y"}, "tarrget: not a setting of rank or of a ranker; did you mean target?"),
+        ({"cluster": True}, "did you mean clusters?"),
+        ({"fdr": 0.05}, "did you mean ranking.relevant(fdr=…)?"),
+        ({"decimal": ","}, "did you mean CSVFile(path, decimal=…)?"),
         ({"n_estimator": 5}, "did you mean n_estimators?"),
         ({"n_neighbours": 5}, "did you mean n_neighbors?"),
         ({"scores": 5}, "scores: 5 "),

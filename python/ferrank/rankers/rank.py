@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -178,7 +179,13 @@ def rank(
         groups=groups,
         categorical_features=categorical_features,
     )
-    chosen = chosen_plan(ranker, settings, weighted=dataset.is_weighted, task=dataset.task)
+    chosen = chosen_plan(
+        ranker,
+        settings,
+        weighted=dataset.is_weighted,
+        task=dataset.task,
+        parameters=signature(rank).parameters,
+    )
 
     def ranked(scheduler: Any = None) -> Ranking:
         with shown(progress) as line:
