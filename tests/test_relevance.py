@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy import stats
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
@@ -68,6 +70,25 @@ def judged(data: Simulated, ranker: Any, fdr: float = 0.1) -> tuple[float, float
         ("wide-cardinality", 10),
     ],
 )
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        fr.ForestRanker(),
+        fr.ReliefRanker(),
+        fr.JointRanker(),
+        fr.AssociationRanker(),
+        fr.UnivariateRanker(),
+        fr.RelevantFeatures(),
+    ],
+)
+def test_a_ranker_that_is_not_fitted_says_so_and_nothing_else(ranker: Any) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(NotFittedError):
+            ranker.transform(frame)
+
+
 def test_false_discoveries_stay_below_the_rate(family: str, n_sets: int) -> None:
     kinds = [DISCOVERIES[f"{prefix}-{family}"] for prefix in ("null", "mixed")]
     seeds = range(500, 500 + n_sets)

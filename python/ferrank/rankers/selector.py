@@ -100,6 +100,11 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
             self.feature_names_in_ = self.ranker_.feature_names_in_
         return self
 
+    def transform(self, X: Any) -> Any:
+        """Return the relevant features of ``X``."""
+        check_is_fitted(self)
+        return super().transform(X)
+
     def _get_support_mask(self) -> np.ndarray[Any, Any]:
         check_is_fitted(self)
         result = self.ranker_.result_
