@@ -1,12 +1,15 @@
 """Which ranker the settings choose, and what is said of settings that no ranker has."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ferrank import SettingError, rank
+from ferrank import Dataset, JointRanker, RelevantFeatures, SettingError, check, rank
+from ferrank.evaluate import evaluate
 from ferrank.rankers.registry import _SCORES, automatic
 
 
@@ -37,6 +40,36 @@ from ferrank.rankers.registry import _SCORES, automatic
 def test_settings_that_do_not_exist(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=re.escape(message)):
         rank({"a": [0.5, 1.5], "y": [0.5, 2.5]}, "y", **settings)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            partial(RelevantFeatures, nestimators=3),
+            "of RelevantFeatures; did you mean ranker=JointRanker(n_estimators=…)?",
+        ),
+        (
+            partial(RelevantFeatures, n_estimators=3),
+            "n_estimators: not a setting of RelevantFeatures; it is one of ranker='forest': "
+            "ranker=JointRanker(n_estimators=…)",
+        ),
+        (partial(RelevantFeatures, fdrr=0.1), "did you mean fdr?"),
+        (partial(Dataset, {}, dropp=["a"]), "dropp: not a parameter of Dataset; did you mean drop?"),
+        (partial(check, {}, "y", tsk="regression"), "tsk: not a parameter of check; did you mean task?"),
+        (
+            partial(evaluate, {}, [], test={}, n_neighbours=3),
+            "n_neighbours: not a parameter of evaluate; did you mean n_neighbors?",
+        ),
+        (
+            partial(JointRanker().fit, [[1.0]], [1.0], sample_weight=[1.0]),
+            "sample_weight: Relief and tests do not weigh rows; leave it out, or use ForestRanker",
+        ),
+    ],
+)
+def test_parameters_that_do_not_exist(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(SettingError, match=re.escape(message)):
+        call()
 
 
 @pytest.mark.parametrize(

@@ -70,25 +70,6 @@ def judged(data: Simulated, ranker: Any, fdr: float = 0.1) -> tuple[float, float
         ("wide-cardinality", 10),
     ],
 )
-@pytest.mark.parametrize(
-    "ranker",
-    [
-        fr.ForestRanker(),
-        fr.ReliefRanker(),
-        fr.JointRanker(),
-        fr.AssociationRanker(),
-        fr.UnivariateRanker(),
-        fr.RelevantFeatures(),
-    ],
-)
-def test_a_ranker_that_is_not_fitted_says_so_and_nothing_else(ranker: Any) -> None:
-    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(NotFittedError):
-            ranker.transform(frame)
-
-
 def test_false_discoveries_stay_below_the_rate(family: str, n_sets: int) -> None:
     kinds = [DISCOVERIES[f"{prefix}-{family}"] for prefix in ("null", "mixed")]
     seeds = range(500, 500 + n_sets)
@@ -371,3 +352,22 @@ def test_evidence_and_p_value_are_what_the_documentation_says() -> None:
     (evidence,), (p_value,) = joint.importances("evidence"), joint.p_value
     mean = f"a harmonic mean of {10**-evidence:.2f}, thus the evidence {evidence:.2f}"
     assert f"{mean}, and the p-value {p_value:.2f}" in text
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        fr.ForestRanker(),
+        fr.ReliefRanker(),
+        fr.JointRanker(),
+        fr.AssociationRanker(),
+        fr.UnivariateRanker(),
+        fr.RelevantFeatures(),
+    ],
+)
+def test_a_ranker_that_is_not_fitted_says_so_and_nothing_else(ranker: Any) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(NotFittedError):
+            ranker.transform(frame)

@@ -11,6 +11,7 @@ from ferrank.data.categories import CategoricalFeatures, categorical_names, is_f
 from ferrank.data.classes import integer_targets, roles_of
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.opening import Folder
+from ferrank.data.parameters import suggests
 from ferrank.data.source import is_lazy, open_source
 from ferrank.data.values import holds_label_sets
 from ferrank.errors import ColumnTypeError, SettingError
@@ -66,6 +67,7 @@ class Dataset:
     (['b'], 100)
     """
 
+    @suggests
     def __init__(
         self,
         data: Any,

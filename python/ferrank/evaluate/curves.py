@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 
+from ferrank.data.parameters import suggests
 from ferrank.errors import SettingError
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.rankings import collect
@@ -211,6 +212,7 @@ class Curves:
         return plot_curves(self, path)
 
 
+@suggests
 def curves(
     data: Any,
     target: Any = None,

@@ -118,13 +118,19 @@ def plan_of(ranker: Plan | type[Plan] | str | None, settings: dict[str, Any]) ->
     return PLANS[name](**settings)
 
 
-def unknown_setting(setting: str, own: Iterable[str], ranker: str) -> SettingError:
-    """Return the error for a setting that ``ranker``, which has its ``own`` ones, does not have."""
+def unknown_setting(setting: str, own: Iterable[str], ranker: str, within: str = "{}") -> SettingError:
+    """Return the error for a setting that ``ranker``, which has its ``own`` ones, does not have.
+
+    ``within`` says how to give a setting of a ranker to ``ranker``, where that is none itself.
+    """
     others = [other for other, plan in PLANS.items() if setting in plan._defaults()]
     if others:
-        hint = f"it is one of ranker='{others[0]}'"
+        given = "" if within == "{}" else f": {within.format(setting)}"
+        hint = f"it is one of ranker='{others[0]}'{given}"
     else:
         near = _meant(setting, list(own), _settings_of_all())
+        if near in _settings_of_all() and near not in own:
+            near = within.format(near)
         hint = f"did you mean {near}?" if near else f"its settings are {', '.join(own)}"
     return SettingError(f"{setting}: not a setting of {ranker}; {hint}")
 

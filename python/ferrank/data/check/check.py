@@ -13,6 +13,7 @@ from ferrank.data.check.report import Check, Finding
 from ferrank.data.check.sample import MOST_ROWS, Column, columns_of, first_rows, sampled
 from ferrank.data.check.together import codes_by_target, copies, imbalance, leaks, many_classes, repeated_rows
 from ferrank.data.dataset import Dataset
+from ferrank.data.parameters import suggests
 from ferrank.errors import SettingError
 
 __all__ = ["check", "worst"]
@@ -22,6 +23,7 @@ _WIDE = 1_000
 """Columns beyond which a ranking does not look for the worst by itself."""
 
 
+@suggests
 def check(
     data: Any,
     target: Any = None,
