@@ -1,5 +1,6 @@
 """The check of data sets: what spoils a table is found, and clean tables are left alone."""
 
+import html
 import json
 import warnings
 from collections.abc import Callable
@@ -278,6 +279,22 @@ def test_a_ranking_warns_of_the_worst_once() -> None:
         warnings.simplefilter("error")
         fr.rank(data, n_estimators=2)
         fr.rank(clean(), "y", n_estimators=2)
+
+
+@pytest.mark.filterwarnings("ignore::ferrank.SpoiledDataWarning")
+def test_what_a_ranking_warns_of_is_in_its_text_and_on_its_page(tmp_path: Path) -> None:
+    data = fr.Dataset(classes(clean()).assign(g=clean().y), "y")
+    leak = "warning: leak: column 'g': enough to tell the target 'y' almost without an error"
+    for _ in range(2):
+        ranking = fr.rank(data, n_estimators=2)
+        assert leak in ranking.to_text()
+        assert html.escape(leak) in ranking.report().html
+    data.data.to_csv(tmp_path / "t.csv", index=False)
+    page = tmp_path / "page.html"
+    call = ["rank", str(tmp_path / "t.csv"), "--target", "y", "--ranker", "forest", "--output", str(page)]
+    assert main(call) == 0
+    assert html.escape(leak) in page.read_text(encoding="utf-8")
+    assert fr.rank(clean(), "y", n_estimators=2).warnings == []
 
 
 @pytest.mark.parametrize("value", [1.5, "a", None])

@@ -96,13 +96,13 @@ class Dataset:
         self._source: _core.Source | None = None
         self._classes: dict[str, Any] | None = None
         self._profiles: dict[str, bytes] = {}
-        self._is_checked = False
+        self._findings: list[str] | None = None
 
     def with_rows(self, data: Any) -> Self:
         """Return a data set of other rows whose columns have the same roles."""
         self._name_values()
         other = object.__new__(type(self))
-        own = {"data": data, "beside": {}, "_source": None, "_profiles": {}, "_is_checked": False}
+        own = {"data": data, "beside": {}, "_source": None, "_profiles": {}, "_findings": None}
         other.__dict__ = {**self.__dict__, **own}
         return other
 

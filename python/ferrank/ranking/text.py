@@ -293,7 +293,8 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
 
 def notes(ranking: "Ranking", top: int) -> list[str]:
     """Return what the scores and errors mean, how good the model is, and what is relevant."""
-    lines = _definitions(ranking)
+    lines = [f"warning: {visible(one)}" for one in ranking.warnings]
+    lines += _definitions(ranking)
     lines += _errors(ranking, top)
     lines += _too_many(ranking)
     lines += _model_errors(ranking)
