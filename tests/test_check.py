@@ -1,5 +1,6 @@
 """The check of data sets: what spoils a table is found, and clean tables are left alone."""
 
+import html
 import json
 import warnings
 from collections.abc import Callable
@@ -164,6 +165,23 @@ def test_columns_of_which_the_same_is_said_are_told_together() -> None:
     assert json.loads(json.dumps(found.to_dict()))["findings"][0]["kind"] == "constant"
 
 
+def test_one_value_in_some_rows_is_not_called_the_same_in_all() -> None:
+    frame = clean()
+    found = fr.check(
+        frame.assign(asked=np.where(frame.index % 2, 1.0, np.nan), word=["yes", None] * 200), "y"
+    )
+    [constant] = found.of("constant")
+    assert constant.columns == ["asked", "word"]
+    assert constant.found == "one value where known, missing in 200 of 400 rows"
+    assert constant.advice == "keep it only if a missing value tells something"
+
+
+def test_one_value_in_the_rows_of_a_class_is_a_leak() -> None:
+    frame = classes(clean())
+    found = fr.check(frame.assign(g=np.where(frame.y == "high", 1.0, np.nan)), "y")
+    assert [finding.columns for finding in found.of("leak")] == [["g"]]
+
+
 def _visits(**patient: Any) -> Table:
     """Return a table of 40 patients, 5 visits each, with what is the same in all visits of a patient."""
     rng = np.random.default_rng(2)
@@ -261,6 +279,22 @@ def test_a_ranking_warns_of_the_worst_once() -> None:
         warnings.simplefilter("error")
         fr.rank(data, n_estimators=2)
         fr.rank(clean(), "y", n_estimators=2)
+
+
+@pytest.mark.filterwarnings("ignore::ferrank.SpoiledDataWarning")
+def test_what_a_ranking_warns_of_is_in_its_text_and_on_its_page(tmp_path: Path) -> None:
+    data = fr.Dataset(classes(clean()).assign(g=clean().y), "y")
+    leak = "warning: leak: column 'g': enough to tell the target 'y' almost without an error"
+    for _ in range(2):
+        ranking = fr.rank(data, n_estimators=2)
+        assert leak in ranking.to_text()
+        assert html.escape(leak) in ranking.report().html
+    data.data.to_csv(tmp_path / "t.csv", index=False)
+    page = tmp_path / "page.html"
+    call = ["rank", str(tmp_path / "t.csv"), "--target", "y", "--ranker", "forest", "--output", str(page)]
+    assert main(call) == 0
+    assert html.escape(leak) in page.read_text(encoding="utf-8")
+    assert fr.rank(clean(), "y", n_estimators=2).warnings == []
 
 
 @pytest.mark.parametrize("value", [1.5, "a", None])

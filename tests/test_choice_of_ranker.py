@@ -1,19 +1,28 @@
 """Which ranker the settings choose, and what is said of settings that no ranker has."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ferrank import SettingError, rank
+from ferrank import Dataset, JointRanker, RelevantFeatures, SettingError, check, rank
+from ferrank.evaluate import evaluate
 from ferrank.rankers.registry import _SCORES, automatic
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_tree": 5}, "n_tree: not a setting of ranker='forest'; its settings are task, bootstrap"),
+        ({"q": 5}, "q: not a setting of rank or of a ranker; those of a forest are task, bootstrap"),
+        ({"ranker": "forest", "q": 5}, "q: not a setting of ranker='forest'; its settings are task, boot"),
+        ({"n_tree": 5}, "did you mean n_estimators?"),
+        ({"tarrget": "y"}, "tarrget: not a setting of rank or of a ranker; did you mean target?"),
+        ({"cluster": True}, "did you mean clusters?"),
+        ({"fdr": 0.05}, "did you mean ranking.relevant(fdr=…)?"),
+        ({"decimal": ","}, "did you mean CSVFile(path, decimal=…)?"),
         ({"n_estimator": 5}, "did you mean n_estimators?"),
         ({"n_neighbours": 5}, "did you mean n_neighbors?"),
         ({"scores": 5}, "scores: 5 "),
@@ -31,6 +40,36 @@ from ferrank.rankers.registry import _SCORES, automatic
 def test_settings_that_do_not_exist(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=re.escape(message)):
         rank({"a": [0.5, 1.5], "y": [0.5, 2.5]}, "y", **settings)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            partial(RelevantFeatures, nestimators=3),
+            "of RelevantFeatures; did you mean ranker=JointRanker(n_estimators=…)?",
+        ),
+        (
+            partial(RelevantFeatures, n_estimators=3),
+            "n_estimators: not a setting of RelevantFeatures; it is one of ranker='forest': "
+            "ranker=JointRanker(n_estimators=…)",
+        ),
+        (partial(RelevantFeatures, fdrr=0.1), "did you mean fdr?"),
+        (partial(Dataset, {}, dropp=["a"]), "dropp: not a parameter of Dataset; did you mean drop?"),
+        (partial(check, {}, "y", tsk="regression"), "tsk: not a parameter of check; did you mean task?"),
+        (
+            partial(evaluate, {}, [], test={}, n_neighbours=3),
+            "n_neighbours: not a parameter of evaluate; did you mean n_neighbors?",
+        ),
+        (
+            partial(JointRanker().fit, [[1.0]], [1.0], sample_weight=[1.0]),
+            "sample_weight: Relief and tests do not weigh rows; leave it out, or use ForestRanker",
+        ),
+    ],
+)
+def test_parameters_that_do_not_exist(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(SettingError, match=re.escape(message)):
+        call()
 
 
 @pytest.mark.parametrize(

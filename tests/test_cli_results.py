@@ -22,6 +22,43 @@ def saved(tmp_path: Path) -> list[str]:
     return paths
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            ["predict", "FILE", "FILE"],
+            "is no file of a forest; name a file that ferrank rank --keep or Forest.save wrote",
+        ),
+        (
+            ["merge", "FILE"],
+            "is no file of contributions; name a file that Accumulator.save, resume or merge --save wrote",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("name", "text"), [("t.csv", "a,y\n1,2\n"), ("r.html", "<html></html>")])
+def test_files_of_something_else_are_told_what_they_should_be(
+    command: list[str],
+    message: str,
+    name: str,
+    text: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert main([str(path) if part == "FILE" else part for part in command]) == 2
+    assert capsys.readouterr().err == f"ferrank: error: {path}: {message}\n"
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.html", "r.json", "r.parquet", "r.arrow"])
+def test_what_is_no_ranking_is_told_what_writes_one(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text("{}")
+    assert main(["report", str(tmp_path / name)]) == 2
+    assert "as Ranking.save and ferrank rank --output write them" in capsys.readouterr().err
+
+
 def test_reports(saved: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", saved[0]]) == 0
     assert capsys.readouterr().out.startswith("2 features ranked for regression of y, 100 rows")

@@ -157,7 +157,7 @@ def test_a_temporary_folder_that_goes_away(tmp_path: Path) -> None:
     said, errors = process.communicate(timeout=120)
     # What is in a file without a name stays; a new one cannot be made.
     assert said.splitlines()[0] == "done", errors
-    assert f"ResourceError {folder}: No such file or directory" in said
+    assert f"ResourceError temp_dir: there is no folder {folder}; make it first" in said
 
 
 # Signals

@@ -25,6 +25,7 @@ import pyarrow.parquet
 import pytest
 
 import ferrank as fr
+from ferrank.cli import main
 
 ROWS = 150
 RNG = np.random.default_rng(0)
@@ -83,6 +84,46 @@ def test_what_is_said_of_a_csv_file_counts(tmp_path: Path) -> None:
     assert importances(file, "x4") == WANTED
     names = [column["name"] for column in fr.inspect(file)["columns"]]
     assert names == ["x0", "x1", "x2", "x3", "x4"]
+
+
+@pytest.mark.parametrize("what", ["stdin", "reader", "json", "orc"])
+def test_a_folder_for_temporary_files_that_is_not_there_is_named(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = tmp_path / "nowhere"
+    table = pa.Table.from_pandas(FRAME)
+    if what == "stdin":
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a,y\n1,2\n")))
+        assert main(["rank", "-", "--target", "y", "--temp-dir", str(nowhere)]) == 2
+        assert f"--temp-dir: there is no folder {nowhere}; make it first" in capsys.readouterr().err
+        return
+    WRITERS["t.jsonl"](tmp_path / "t.jsonl")
+    WRITERS["t.orc"](tmp_path / "t.orc")
+    data = {"reader": table.to_reader(), "json": tmp_path / "t.jsonl", "orc": tmp_path / "t.orc"}
+    with pytest.raises(fr.ResourceError, match="temp_dir: there is no folder .*nowhere; make it first"):
+        fr.rank(data[what], "y", temp_dir=nowhere)
+
+
+def test_csv_files_of_other_names_are_told_what_would_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_csv(tmp_path / "table.xyz", FRAME)
+    what = "table.xyz: looks like CSV or other text; CSV files are known by their names: rename it to .csv"
+    with pytest.raises(fr.DataError, match=what) as caught:
+        fr.rank(path, "y")
+    assert str(caught.value).endswith("or give CSVFile(path, delimiter=',')")
+    assert importances(fr.CSVFile(path, delimiter=",")) == WANTED
+    assert main(["inspect", str(path)]) == 2
+    assert "or give --delimiter ," in capsys.readouterr().err
+    assert main(["inspect", str(path), "--delimiter", ","]) == 0
+
+
+def test_encodings_are_told_as_options_in_the_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_csv(tmp_path / "t.csv", FRAME, encoding="cp1252")
+    assert main(["inspect", str(path)]) == 0
+    assert "read as cp1252; --encoding says otherwise" in capsys.readouterr().err
 
 
 def test_other_encodings_are_told(tmp_path: Path) -> None:

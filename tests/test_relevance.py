@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy import stats
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
@@ -350,3 +352,49 @@ def test_evidence_and_p_value_are_what_the_documentation_says() -> None:
     (evidence,), (p_value,) = joint.importances("evidence"), joint.p_value
     mean = f"a harmonic mean of {10**-evidence:.2f}, thus the evidence {evidence:.2f}"
     assert f"{mean}, and the p-value {p_value:.2f}" in text
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        fr.ForestRanker(),
+        fr.ReliefRanker(),
+        fr.JointRanker(),
+        fr.AssociationRanker(),
+        fr.UnivariateRanker(),
+        fr.RelevantFeatures(),
+    ],
+)
+def test_a_ranker_that_is_not_fitted_says_so_and_nothing_else(ranker: Any) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(NotFittedError):
+            ranker.transform(frame)
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        (
+            {"ranker": "joint", "forest": {"n_estimators": 600}},
+            "more trees may tell (JointRanker(n_estimators=1200), --ranker joint --trees 1200)",
+        ),
+        ({"ranker": "forest", "n_estimators": 100}, "more trees may tell (n_estimators=200, --trees 200)"),
+        ({"ranker": "relief", "n_iterations": 50}, "more queries may tell (n_iterations, --iterations)"),
+        ({}, "more trees may tell"),
+    ],
+)
+def test_undecided_features_are_told_with_what_may_decide(settings: dict[str, Any], what: str) -> None:
+    ranking = fr.Ranking.from_importances(["a"], {"s": [1.0]}, task="regression", settings=settings)
+    undecided = replace(ranking, relevance=fr.Relevance(np.array([0.5]), np.array([3.0])))
+    assert undecided.to_text().endswith(f"; 1 undecided: {what}")
+
+
+def test_more_trees_of_the_shell_keep_the_joint_ranker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame().to_csv(tmp_path / "t.csv", index=False)
+    call = ["rank", str(tmp_path / "t.csv"), "--target", "y", "--ranker", "joint", "--trees", "220", "--json"]
+    assert main(call) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["forest"]["n_estimators"] == 220

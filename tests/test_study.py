@@ -1,5 +1,6 @@
 """Studies: all cells once, resumed after a stop, in parallel, from a plan, with tables and tests."""
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,20 @@ def test_a_plan_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "cells").iterdir()}
 
 
+@pytest.mark.parametrize(
+    "command", [["study", "plan.toml", "--output", "out"], ["curves", "iris.arff", "--target", "class"]]
+)
+def test_no_processes_are_an_error_that_names_the_option(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(PLAN.replace('path = "', f'path = "{DATA}/'))
+    Path("iris.arff").symlink_to(DATA / "iris.arff")
+    assert main([*command, "--jobs", "0"]) == 2
+    wanted = "ferrank: error: --jobs: 0 is not a number of processes; use 1 or more, -1 for all cores\n"
+    assert capsys.readouterr().err == wanted
+
+
 def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     inner = 'inner = "relief"\ninner_settings = { n_neighbors = 4 }\n'
@@ -313,6 +328,16 @@ def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
         ),
         ('measure = "accuracy"', "measure = [", "plan.toml: "),
         ('measure = "accuracy"', "measures = 1", "measures: no such key"),
+        ("n_estimators = 5", 'random_state = "x"', "plan.toml: rankers.forest.random_state: 'x' is no seed"),
+        ("n_estimators = 5", 'n_estimators = "x"', "plan.toml: rankers.forest.n_estimators: 'x' is not"),
+        (
+            "n_estimators = 5",
+            'ranker = "joint"\nn_neighbors = "x"',
+            "plan.toml: rankers.forest.n_neighbors: 'x' is not",
+        ),
+        ('measure = "accuracy"', 'random_state = "x"', "plan.toml: random_state: 'x' is no seed"),
+        ('"accuracy"', '"acuracy"', "plan.toml: measure: no 'acuracy' here; did you mean accuracy?"),
+        ('"accuracy"', "3", "plan.toml: measure: no '3' here"),
     ],
 )
 def test_what_is_wrong_with_a_plan(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -321,6 +346,73 @@ def test_what_is_wrong_with_a_plan(tmp_path: Path, old: str, new: str, message: 
     with pytest.raises(fr.FerrankError) as caught:
         read_plan(plan, data=DATA)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "plan", "package", "message"),
+    [
+        (["--measure", "acuracy"], PLAN, "none", "--measure: no 'acuracy' here; did you mean accuracy?"),
+        (
+            [],
+            PLAN.replace("accuracy", "rrmse"),
+            "none",
+            "plan.toml: measure: no 'rrmse' here; there are error",
+        ),
+        ([], PLAN.replace('"class"', '"klass"'), "none", "error: data.iris: "),
+        ([], PLAN, "scikit_posthocs", "comparisons of several data sets need scikit-posthocs; pip install"),
+    ],
+)
+def test_what_fails_after_the_cells_fails_before_them(
+    option: list[str],
+    plan: str,
+    package: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(Study, "run", lambda *_, **__: pytest.fail("cells are computed"))
+    file = tmp_path / "plan.toml"
+    file.write_text(plan)
+    assert main(["study", str(file), "--data", str(DATA), "--output", str(tmp_path / "out"), *option]) > 0
+    assert message in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_the_paths_of_a_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, file = tmp_path / "plan.toml", tmp_path / "file"
+    plan.write_text(PLAN)
+    file.write_text("")
+
+    def said(plan: Path, output: Path) -> str:
+        assert main(["study", str(plan), "--data", str(DATA), "--output", str(output)]) == 2
+        return capsys.readouterr().err.strip().removeprefix("ferrank: error: ")
+
+    assert said(tmp_path, tmp_path / "out") == f"{tmp_path}: is a folder; name the TOML file of a plan"
+    for output in (file, file / "inside"):
+        assert said(plan, output) == f"{file}: is a file; name a folder for the results"
+    output = tmp_path / ("x" * 300)
+    assert said(plan, output).endswith("name another one for the results")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    output = tmp_path / "out"
+    assert said(plan, output) == f"{output}: cannot be written to; name another folder for the results"
+
+
+def test_settings_that_do_not_suit_the_rows_name_the_ranker() -> None:
+    rankers = {"forest": forest(), "few": forest(max_features=0.0)}
+    with pytest.raises(fr.SettingError, match=r"^rankers\.few: max_features: share 0"):
+        Study({"line": fr.Dataset(LINE, "y")}, rankers, splits=Repeated(n=1)).run()
+
+
+def test_the_measures_of_a_study_are_those_that_its_results_have() -> None:
+    for judge in (WeightedNeighbors(5), ErrorCurves(sizes=[1, 2]), KeptImportances()):
+        data = {"sides": fr.Dataset(SIDES, "y"), "line": fr.Dataset(LINE, "y")}
+        of_each = Study(data, {"forest": forest()}, judge=judge, splits=Repeated(n=1))
+        assert set(of_each.measures() or []) == {*of_each.run().measures, "seconds"}
+    own = Study({"sides": fr.Dataset(SIDES, "y")}, {"forest": forest()}, judge=lambda *_: {})
+    assert own.measures() is None
 
 
 def test_the_plan_of_a_paper_uses_the_data_that_are_there(tmp_path: Path) -> None:

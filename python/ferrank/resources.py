@@ -8,7 +8,7 @@ from typing import Any
 from ferrank import _core
 from ferrank.errors import SettingError
 
-__all__ = ["bytes_of", "threads_of"]
+__all__ = ["bytes_of", "check_processes", "threads_of"]
 
 _MOST_THREADS = 1_024
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
@@ -31,6 +31,19 @@ def bytes_of(limit: Any) -> int | None:
     elif isinstance(limit, numbers.Integral) and not isinstance(limit, bool) and int(limit) > 0:
         return int(limit)
     raise SettingError(f"memory_limit: {limit!r} is not a size such as '2GiB', '500MB' or a number of bytes")
+
+
+def check_processes(n_jobs: Any, setting: str = "n_jobs") -> None:
+    """Raise an error that names the ``setting`` if ``n_jobs`` is no number of processes.
+
+    >>> check_processes(0)
+    Traceback (most recent call last):
+    ferrank.errors.SettingError: n_jobs: 0 is not a number of processes; use 1 or more, -1 for all cores
+    """
+    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
+        raise SettingError(
+            f"{setting}: {n_jobs!r} is not a number of processes; use 1 or more, -1 for all cores"
+        )
 
 
 def threads_of(n_jobs: int | None) -> int:

@@ -17,6 +17,7 @@ from ferrank.cli.options import (
 from ferrank.cli.progress import message, progress_line
 from ferrank.errors import SettingError
 from ferrank.output import check_path, replace
+from ferrank.resources import check_processes
 
 __all__ = ["add_to"]
 
@@ -82,7 +83,12 @@ def add_to(commands: Any) -> None:
         "--step", dest="size_step", type=positive, metavar="N", help="of sizes other than paper"
     )
     group.add_argument("--random-rankings", type=int, metavar="N", help="in each split; default: 100 in all")
-    group.add_argument("--jobs", type=int, metavar="N", help="splits at once; default: 1, -1 is all cores")
+    group.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="splits at once; default: 1, -1 is all cores",
+    )
     group = parser.add_argument_group("results")
     group.add_argument("-o", "--output", metavar="FILE.csv", help="save the points of the curves")
     group.add_argument("--plot", metavar="FILE", help="draw curves and stability as .png, .svg or .pdf")
@@ -107,6 +113,7 @@ def _run(chosen: argparse.Namespace) -> None:
         if path.stem in rankers:
             raise SettingError(f"ranking: another one is called '{path.stem}'; rename {path}")
         rankers[path.stem] = path
+    check_processes(chosen.jobs, "jobs")
     with progress_line() as progress:
         found = curves(
             chosen.data,

@@ -25,6 +25,8 @@ def in_shell(message: str, flags: Mapping[str, str]) -> str:
     '--trees: 0 is too few; use --shadows and --unlabelled use'
     >>> in_shell("shadows: set n_estimators to 600; no column 'n_estimators'", flags)
     "--shadows: set --trees to 600; no column 'n_estimators'"
+    >>> in_shell("say it: CSVFile(path, encoding='cp1250')", {"encoding": "--encoding"})
+    'say it: --encoding cp1250'
     """
 
     def given(found: re.Match[str]) -> str:
@@ -33,6 +35,15 @@ def in_shell(message: str, flags: Mapping[str, str]) -> str:
             return found[0]
         return flag if value == "True" else f"{flag} {value}"
 
+    def said_of_csv(found: re.Match[str]) -> str:
+        flag, value = flags.get(found["name"]), found["value"]
+        if flag is None:
+            return found[0]
+        return flag if value == "…" else f"{flag} {value}"
+
+    message = re.sub(
+        r"CSVFile\(path, (?P<name>\w+)=(?P<quote>'?)(?P<value>[^')]*)(?P=quote)\)", said_of_csv, message
+    )
     message = re.sub(r"\b(?P<name>\w+)=(?P<quote>['\"]?)(?P<value>[\w.-]+)(?P=quote)", given, message)
     # Only settings have an underscore in their names, but for what stands in quotes.
     message = re.sub(

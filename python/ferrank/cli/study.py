@@ -28,7 +28,9 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--data", metavar="DIR", help="where paths of data sets start; default: beside PLAN")
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="folder for the results")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; default: 1")
+    parser.add_argument(
+        "--jobs", dest="n_jobs", type=int, default=1, metavar="N", help="processes; default: 1"
+    )
     parser.add_argument(
         "--measure", metavar="NAME", help="what is shown; default: as PLAN says, or by the task"
     )
@@ -36,14 +38,22 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.evaluate.extra import need
+    from ferrank.evaluate.measures import check_measure
     from ferrank.evaluate.study import read_plan
 
     plan = read_plan(chosen.plan, data=chosen.data, folder=chosen.output)
     if plan.missing:
         message(f"left out, for the files are not there: {', '.join(plan.missing)}")
+    wanted = chosen.measure or plan.measure
+    if wanted is not None:
+        where = "measure" if chosen.measure else f"{chosen.plan}: measure"
+        check_measure(wanted, plan.study.measures() or [wanted], where)
+    if len(plan.study.data) > 1:
+        need("scikit_posthocs", "comparisons of several data sets")
     with progress_line() as progress:
-        found = plan.study.run(n_jobs=chosen.jobs, progress=progress)
-    measure = chosen.measure or plan.measure or found.main_measures[0]
+        found = plan.study.run(n_jobs=chosen.n_jobs, progress=progress)
+    measure = wanted or found.main_measures[0]
     for name in ("results.html", "results.md", "results.tex", "results.csv"):
         found.save(Path(chosen.output) / name, measure)
     _make_figures(plan, found, Path(chosen.output))

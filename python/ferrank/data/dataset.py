@@ -11,6 +11,7 @@ from ferrank.data.categories import CategoricalFeatures, categorical_names, is_f
 from ferrank.data.classes import integer_targets, roles_of
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.opening import Folder
+from ferrank.data.parameters import suggests
 from ferrank.data.source import is_lazy, open_source
 from ferrank.data.values import holds_label_sets
 from ferrank.errors import ColumnTypeError, SettingError
@@ -66,6 +67,7 @@ class Dataset:
     (['b'], 100)
     """
 
+    @suggests
     def __init__(
         self,
         data: Any,
@@ -94,13 +96,13 @@ class Dataset:
         self._source: _core.Source | None = None
         self._classes: dict[str, Any] | None = None
         self._profiles: dict[str, bytes] = {}
-        self._is_checked = False
+        self._findings: list[str] | None = None
 
     def with_rows(self, data: Any) -> Self:
         """Return a data set of other rows whose columns have the same roles."""
         self._name_values()
         other = object.__new__(type(self))
-        own = {"data": data, "beside": {}, "_source": None, "_profiles": {}, "_is_checked": False}
+        own = {"data": data, "beside": {}, "_source": None, "_profiles": {}, "_findings": None}
         other.__dict__ = {**self.__dict__, **own}
         return other
 

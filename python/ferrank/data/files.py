@@ -10,7 +10,7 @@ from typing import Any
 from ferrank._core import Source
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.opening import Folder, regular, suffix_of
-from ferrank.errors import ResourceError, SettingError
+from ferrank.errors import DataError, ResourceError, SettingError
 
 __all__ = ["members", "open_file"]
 
@@ -57,10 +57,22 @@ def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder)
     if reader is None:
         if labels is not None:
             regular(labels)
-        return Source.open(path, labels)
+        return _arrow_or_arff(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
     return reader(path, as_text, temp_dir)
+
+
+def _arrow_or_arff(path: Path, labels: Any) -> Source:
+    try:
+        return Source.open(path, labels)
+    except DataError as error:
+        if not str(error).startswith(f"{path}: this looks like CSV"):
+            raise
+        raise DataError(
+            f"{path}: looks like CSV or other text; CSV files are known by their names: rename it to .csv, "
+            ".tsv or .txt, or give CSVFile(path, delimiter=',')"
+        ) from error
 
 
 def is_self_describing(path: str | os.PathLike[str]) -> bool:

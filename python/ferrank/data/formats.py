@@ -11,7 +11,7 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.numpy_files import npy_source, npz_source
-from ferrank.data.opening import Folder, TempFolder, reading, suffix_of
+from ferrank.data.opening import Folder, TempFolder, check_temp_dir, reading, suffix_of
 from ferrank.data.orc import orc_source
 from ferrank.data.tables import as_table
 from ferrank.errors import ResourceError
@@ -55,6 +55,7 @@ def open_json(path: Path, temp_dir: Folder) -> Source:
 
 
 def _json(path: Path, name: str, temp_dir: Folder) -> Source:
+    check_temp_dir(temp_dir)
     source: Source = finish(_core.read_json(path, name, temp_dir))
     return source
 

@@ -15,6 +15,8 @@ from ferrank.errors import DataError, FerrankError, ResourceError
 __all__ = [
     "Folder",
     "TempFolder",
+    "check_arrow",
+    "check_temp_dir",
     "is_remote",
     "numbered",
     "opening",
@@ -28,6 +30,16 @@ Folder = str | os.PathLike[str] | None
 """Of temporary files; None: the system's temporary one."""
 
 
+def check_temp_dir(temp_dir: Folder) -> None:
+    """Raise an error if no temporary file can be made in ``temp_dir``."""
+    if temp_dir is None:
+        return
+    if not Path(temp_dir).is_dir():
+        raise ResourceError(f"temp_dir: there is no folder {temp_dir}; make it first, or leave it out")
+    if not os.access(temp_dir, os.W_OK):
+        raise ResourceError(f"temp_dir: {temp_dir} cannot be written to; name another folder")
+
+
 class TempFolder:
     """A temporary folder that is removed with this object, or when the interpreter ends."""
 
@@ -35,6 +47,7 @@ class TempFolder:
         from shutil import rmtree
         from tempfile import mkdtemp
 
+        check_temp_dir(temp_dir)
         self.path = Path(mkdtemp(prefix="ferrank-", dir=temp_dir))
         weakref.finalize(self, rmtree, self.path, True)
 
@@ -90,6 +103,26 @@ def regular(path: str | os.PathLike[str]) -> Path:
             f"{path}: is a pipe or a device; files are read more than once, so save it to a regular one first"
         )
     return path
+
+
+def check_arrow(path: str | os.PathLike[str], what: str, made_by: str) -> Path:
+    """Return ``path``, a regular file that begins as Arrow files and streams do.
+
+    Raises
+    ------
+    DataError
+        It does not; the message says ``what`` it should be and what it is ``made_by``.
+    """
+    path = regular(path)
+    with reading(path), path.open("rb") as file:
+        start = file.read(len(_ARROW_FILE))
+    # A file of a run that was killed may end anywhere.
+    if not _ARROW_FILE.startswith(start) and start[:4] != _ARROW_STREAM[: len(start)]:
+        raise DataError(f"{path}: is no {what}; name a file that {made_by} wrote")
+    return path
+
+
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 
 
 def suffix_of(path: Path) -> str:

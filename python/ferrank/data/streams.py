@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank._core import Source
-from ferrank.data.opening import Folder
+from ferrank.data.opening import Folder, check_temp_dir
 from ferrank.data.tables import checked
 from ferrank.errors import FerrankError
 from ferrank.run import finish
@@ -21,6 +21,7 @@ def kept_stream(stream: Any, temp_dir: Folder) -> Source:
     Ctrl-C within a reader of the user stays what it is, although the exception comes by way of the engine;
     other exceptions of the reader are the cause of the DataError that has their text.
     """
+    check_temp_dir(temp_dir)
     raised: list[BaseException] = []
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 
+from ferrank.data.parameters import suggests
 from ferrank.errors import SettingError
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.rankings import collect
@@ -31,6 +32,7 @@ from ferrank.progress import Progress
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import RANKERS, ranker_of
 from ferrank.rankers.registry import dataset_of
+from ferrank.resources import check_processes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -210,6 +212,7 @@ class Curves:
         return plot_curves(self, path)
 
 
+@suggests
 def curves(
     data: Any,
     target: Any = None,
@@ -294,6 +297,7 @@ def curves(
     >>> bool(found.areas()["forest"].gain > 0.1)
     True
     """
+    check_processes(n_jobs)
     dataset = dataset_of(
         data,
         target=target,

@@ -9,13 +9,25 @@
 A row whose target is missing does not enter that target's measures.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score, r2_score, root_mean_squared_error
 
-__all__ = ["MEASURES", "Measure", "class_measures", "number_measures", "variance_of"]
+from ferrank.errors import SettingError
+
+__all__ = [
+    "MEASURES",
+    "Measure",
+    "check_measure",
+    "class_measures",
+    "measures_of",
+    "number_measures",
+    "variance_of",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -75,6 +87,41 @@ MEASURES: dict[str, Measure] = {
 """Every measure of evaluations and studies, by its name in results, in the order of tables."""
 
 
+_OF_CLASSES = ("error_rate", "accuracy", "macro_f1")
+_OF_NUMBERS = ("rrmse", "rmse", "r2")
+_BY_TASK = {
+    "regression": _OF_NUMBERS,
+    "classification": _OF_CLASSES,
+    "multi-target": (*_OF_NUMBERS, *_OF_CLASSES),
+}
+
+
+def measures_of(task: str) -> tuple[str, ...]:
+    """Return the measures of predictions for a task; of several targets, some may be classes.
+
+    >>> measures_of("classification")
+    ('error_rate', 'accuracy', 'macro_f1')
+    """
+    names = list(MEASURES)
+    of_labels = names[names.index("average_auprc") : names.index("forward_error")]
+    return _BY_TASK.get(task, tuple(of_labels))
+
+
+def check_measure(measure: str, there: Iterable[str], where: str) -> None:
+    """Raise an error that starts with ``where`` if ``measure`` is not among those that are there.
+
+    >>> check_measure("acuracy", measures_of("classification"), "measure")
+    Traceback (most recent call last):
+    ferrank.errors.SettingError: measure: no 'acuracy' here; did you mean accuracy?
+    """
+    names = list(there)
+    if measure in names:
+        return
+    near = get_close_matches(str(measure), names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    raise SettingError(f"{where}: no '{measure}' here; {hint}")
+
+
 def variance_of(values: Array) -> Array:
     """Return the variance of each column of at least one row, exactly 0 where all values are equal.
 
@@ -105,7 +152,7 @@ def number_measures(true: Array, predicted: Array, variance: float) -> dict[str,
     """
     known = ~np.isnan(true)
     if not known.any():
-        return dict.fromkeys(("rrmse", "rmse", "r2"), float("nan"))
+        return dict.fromkeys(_OF_NUMBERS, float("nan"))
     true, predicted = true[known], predicted[known]
     rmse = float(root_mean_squared_error(true, predicted))
     return {
@@ -131,7 +178,7 @@ def class_measures(true: Array, predicted: Array) -> dict[str, float]:
     """
     known = true >= 0
     if not known.any():
-        return dict.fromkeys(("error_rate", "accuracy", "macro_f1"), float("nan"))
+        return dict.fromkeys(_OF_CLASSES, float("nan"))
     accuracy = float(accuracy_score(true[known], predicted[known]))
     return {
         "error_rate": 1 - accuracy,

@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank._core import Source
+from ferrank.data.parameters import suggests
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures, variance_of
@@ -49,6 +50,7 @@ _BLOCK_ROWS = 1 << 16
 _LABEL_SETS = {"multi-label", "hierarchical"}
 
 
+@suggests
 def evaluate(
     train: Any,
     rankings: Rankings,

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank.data.opening import regular
+from ferrank.data.opening import check_arrow
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_folder, replace
 from ferrank.progress import Progress
@@ -109,7 +109,7 @@ class Accumulator:
         ResourceError, DataError
             The file cannot be read; it is something else, damaged, or cut off.
         """
-        path = regular(path)
+        path = check_arrow(path, "file of contributions", "Accumulator.save, resume or merge --save")
         try:
             data = path.read_bytes()
         except OSError as error:

@@ -47,6 +47,8 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; for a dask collection, a dask collection."""
+        # scikit-learn checks the names of columns first, and warns that there are none.
+        check_is_fitted(self)
         if not is_lazy(X):
             return super().transform(X)
         from dask.delayed import Delayed, delayed

@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.plan import JointPlan
 
@@ -89,7 +90,7 @@ class JointRanker(JointPlan, Ranker):
     ['x1', 'x2', 'x4']
     """
 
-    def fit(self, X: Any, y: Any, groups: Any = None, *, client: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, *, client: Any = None, **others: Any) -> Self:
         """Rank the features.
 
         Parameters
@@ -102,9 +103,17 @@ class JointRanker(JointPlan, Ranker):
             The group that each row belongs to, as for :meth:`ForestRanker.fit`.
         client : dask.distributed.Client, optional
             As for :meth:`ForestRanker.fit`.
+        **others
+            None; ``sample_weight`` needs a :class:`ForestRanker`.
 
         Returns
         -------
         self
         """
+        if "sample_weight" in others:
+            raise SettingError(
+                "sample_weight: Relief and tests do not weigh rows; leave it out, or use ForestRanker"
+            )
+        if others:
+            raise TypeError(f"JointRanker.fit() got an unexpected keyword argument '{next(iter(others))}'")
         return self._fit(X, y, None, groups, client)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ferrank import _core
 from ferrank.data.dataset import Dataset
-from ferrank.data.opening import regular
+from ferrank.data.opening import check_arrow
 from ferrank.data.source import open_source
 from ferrank.errors import SettingError
 from ferrank.output import check_path, replace
@@ -91,7 +91,9 @@ class Forest:
         DataError, ResourceError
             It cannot be read, or is no sound forest.
         """
-        return cls(_core.Forest.open(regular(path)))
+        return cls(
+            _core.Forest.open(check_arrow(path, "file of a forest", "ferrank rank --keep or Forest.save"))
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the forest to an Arrow file, whose columns the page "Models" of the documentation describes.

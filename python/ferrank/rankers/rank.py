@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -178,7 +179,13 @@ def rank(
         groups=groups,
         categorical_features=categorical_features,
     )
-    chosen = chosen_plan(ranker, settings, weighted=dataset.is_weighted, task=dataset.task)
+    chosen = chosen_plan(
+        ranker,
+        settings,
+        weighted=dataset.is_weighted,
+        task=dataset.task,
+        parameters=signature(rank).parameters,
+    )
 
     def ranked(scheduler: Any = None) -> Ranking:
         with shown(progress) as line:
@@ -212,19 +219,23 @@ def _rank_dataset(
     if resume is not None:
         check_folder(resume)
     source, roles = opened(ranker, dataset)
-    if not dataset._is_checked:
-        dataset._is_checked = True
-        _warn_of_worst(source, roles)
+    if dataset._findings is None:
+        dataset._findings = _warned_of_worst(source, roles)
     profile = None
     if keeps and ranker.until is None and isinstance(ranker, EnginePlan):
         profile = dataset.profile(roles, ranker._settings(), partial(ranker._profile, source, roles))
     ranking = ranker._rank_source(source, roles, progress, resume, profile)
-    return _with_clusters(replace(ranking, source=source.name), source, roles, association)
+    return _with_clusters(
+        replace(ranking, source=source.name, warnings=dataset._findings), source, roles, association
+    )
 
 
-def _warn_of_worst(source: Source, roles: dict[str, Any]) -> None:
-    for finding in worst(source, roles):
+def _warned_of_worst(source: Source, roles: dict[str, Any]) -> list[str]:
+    """Warn of what spoils the ranking, and return what was said."""
+    found = list(map(str, worst(source, roles)))
+    for finding in found:
         warnings.warn(f"{finding} (ferrank.check looks for more)", SpoiledDataWarning, stacklevel=5)
+    return found
 
 
 def _with_clusters(

@@ -1,6 +1,6 @@
 """Plans by the name of the ranker, and data sets opened for them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ferrank._core import Source
@@ -89,6 +89,14 @@ _MEANT = {
     "verbose": "progress=True",
     "weights": "sample_weight",
     "score": "scores",
+    "n_tree": "n_estimators",
+    "ntree": "n_estimators",
+    "fdr": "ranking.relevant(fdr=…)",
+    "decimal": "CSVFile(path, decimal=…)",
+    "delimiter": "CSVFile(path, delimiter=…)",
+    "sep": "CSVFile(path, delimiter=…)",
+    "encoding": "CSVFile(path, encoding=…)",
+    "header": "CSVFile(path, header=…)",
 }
 """What others call settings, and what they are called here."""
 
@@ -110,31 +118,61 @@ def plan_of(ranker: Plan | type[Plan] | str | None, settings: dict[str, Any]) ->
     return PLANS[name](**settings)
 
 
-def unknown_setting(setting: str, own: Iterable[str], ranker: str) -> SettingError:
-    """Return the error for a setting that ``ranker``, which has its ``own`` ones, does not have."""
-    from difflib import get_close_matches
+def unknown_setting(setting: str, own: Iterable[str], ranker: str, within: str = "{}") -> SettingError:
+    """Return the error for a setting that ``ranker``, which has its ``own`` ones, does not have.
 
+    ``within`` says how to give a setting of a ranker to ``ranker``, where that is none itself.
+    """
     others = [other for other, plan in PLANS.items() if setting in plan._defaults()]
-    known = [list(own), [one for plan in PLANS.values() for one in plan._defaults()]]
-    near = [_MEANT[setting]] if setting in _MEANT else []
-    near += [one for names in known for one in get_close_matches(setting, names, n=1, cutoff=0.7)]
     if others:
-        hint = f"it is one of ranker='{others[0]}'"
+        given = "" if within == "{}" else f": {within.format(setting)}"
+        hint = f"it is one of ranker='{others[0]}'{given}"
     else:
-        hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(own)}"
+        near = _meant(setting, list(own), _settings_of_all())
+        if near in _settings_of_all() and near not in own:
+            near = within.format(near)
+        hint = f"did you mean {near}?" if near else f"its settings are {', '.join(own)}"
     return SettingError(f"{setting}: not a setting of {ranker}; {hint}")
 
 
+def _meant(setting: str, *known: Collection[str]) -> str | None:
+    """Return what was meant by ``setting``; of the ``known`` names the first that have one near it."""
+    from difflib import get_close_matches
+
+    near = [one for names in known for one in get_close_matches(setting, names, n=1, cutoff=0.7)]
+    return _MEANT.get(setting, near[0] if near else None)
+
+
+def _settings_of_all() -> list[str]:
+    return list(dict.fromkeys(one for plan in PLANS.values() for one in plan._defaults()))
+
+
+def _unknown_anywhere(setting: str, parameters: Collection[str]) -> SettingError:
+    """Return the error for a setting that no ranker has, where none was named beside ``parameters``."""
+    near = _meant(setting, [*parameters, *_settings_of_all()])
+    hint = f"did you mean {near}?" if near else f"those of a forest are {', '.join(ForestPlan._defaults())}"
+    return SettingError(f"{setting}: not a setting of rank or of a ranker; {hint}")
+
+
 def chosen_plan(
-    ranker: Plan | type[Plan] | str | None, settings: dict[str, Any], *, weighted: bool, task: str | None
+    ranker: Plan | type[Plan] | str | None,
+    settings: dict[str, Any],
+    *,
+    weighted: bool,
+    task: str | None,
+    parameters: Collection[str] = (),
 ) -> Plan:
     """Return the ranker that was given or named. "auto", or None, is the joint ranker, or the forest.
 
     The forest is chosen where it alone can do what is asked for: row weights, no target, or settings that the
-    joint ranker does not have.
+    joint ranker does not have. ``parameters`` are those that the call has besides settings.
     """
     if ranker is not None and ranker != AUTO:
         return plan_of(ranker, settings)
+    known = set(_settings_of_all()) if settings else set()
+    unknown = next((setting for setting in settings if setting not in known), None)
+    if unknown is not None:
+        raise _unknown_anywhere(unknown, parameters)
     return plan_of(automatic(settings, weighted=weighted, task=task), settings)
 
 

@@ -1,5 +1,6 @@
 """Selection of the relevant features, for pipelines of scikit-learn."""
 
+from inspect import signature
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,13 +13,26 @@ from sklearn.utils.validation import check_is_fitted
 from ferrank.errors import SettingError
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import ranker_of
-from ferrank.rankers.registry import WITH_P_VALUES
+from ferrank.rankers.registry import WITH_P_VALUES, unknown_setting
 from ferrank.ranking.relevance import FDR, Dependence, check_fdr
 
 __all__ = ["RelevantFeatures"]
 
 
-class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
+class _Suggesting:
+    """Suggests settings; in a class of its own, so that the signature stays that of ``__init__``."""
+
+    def __new__(cls, *given: Any, **settings: Any) -> Self:
+        """Name a setting that the selector does not have before ``__init__`` does, which suggests nothing."""
+        own = list(signature(cls).parameters)
+        unknown = next((name for name in settings if name not in own), None)
+        if unknown is not None:
+            raise unknown_setting(unknown, own, cls.__name__, within="ranker=JointRanker({}=…)")
+        made: Self = super().__new__(cls)
+        return made
+
+
+class RelevantFeatures(_Suggesting, MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     """Keeps the features that are relevant at a false discovery rate.
 
     Parameters
@@ -99,6 +113,11 @@ class RelevantFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         if hasattr(self.ranker_, "feature_names_in_"):
             self.feature_names_in_ = self.ranker_.feature_names_in_
         return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the relevant features of ``X``."""
+        check_is_fitted(self)
+        return super().transform(X)
 
     def _get_support_mask(self) -> np.ndarray[Any, Any]:
         check_is_fitted(self)

@@ -64,6 +64,8 @@ class Ranking:
         Features that say the same, of ``rank(..., clusters=True)``.
     forest : Forest or None
         The trees, with ``keep_trees``. They are not saved with the ranking: see :meth:`Forest.save`.
+    warnings : list of str
+        What :func:`rank` warned of, such as leaks. Pages and text have them, files of other formats do not.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Ranking:
     source: str | None = None
     clusters: Clusters | None = None
     forest: Any = None
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def interactions(self) -> pa.Table | None:

@@ -204,13 +204,16 @@ def save(ranking: "Ranking", path: str | os.PathLike[str]) -> None:
     replace(path, lambda partial: _WRITERS[path.suffix.lower()](ranking, partial))
 
 
+_MADE_BY = "as Ranking.save and ferrank rank --output write them"
+
+
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a ranking that :func:`save` wrote."""
     path = Path(path)
     readers = {".json": _read_json, ".parquet": _read_table, ".arrow": _read_table}
     if path.suffix.lower() not in readers:
         what = f"not read from '{path.suffix}' files" if path.suffix else "read from files with a suffix"
-        raise SettingError(f"{path}: rankings are {what}; use one of {', '.join(readers)}")
+        raise SettingError(f"{path}: rankings are {what}; use one of {', '.join(readers)}, {_MADE_BY}")
     regular(path)
     try:
         return readers[path.suffix.lower()](path)
@@ -219,7 +222,9 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     except OSError as error:
         raise ResourceError(f"{path}: {error}") from error
     except Exception as error:
-        raise DataError(f"{path}: is not a saved ranking ({type(error).__name__}: {error})") from error
+        raise DataError(
+            f"{path}: is not a saved ranking ({type(error).__name__}: {error}); name a file {_MADE_BY}"
+        ) from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:

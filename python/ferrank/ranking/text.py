@@ -1,8 +1,8 @@
 """Rankings as text and as HTML."""
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -257,7 +257,7 @@ def _model_errors(ranking: "Ranking") -> list[str]:
     return lines
 
 
-def _verdicts(relevance: "Relevance") -> str:
+def _verdicts(relevance: "Relevance", settings: Mapping[str, Any]) -> str:
     verdicts = relevance.verdict
     counts = {name: int((verdicts == name).sum()) for name in ("relevant", "undecided")}
     if not any(counts.values()):
@@ -266,9 +266,22 @@ def _verdicts(relevance: "Relevance") -> str:
         f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, "
         "the share of false ones to expect among them"
     )
-    line += f"; {counts['undecided']:,} undecided: more trees may tell" if counts["undecided"] else ""
+    line += f"; {counts['undecided']:,} undecided: {_what_may_tell(settings)}" if counts["undecided"] else ""
     is_irrelevant = sum(counts.values()) < len(verdicts)
     return line + ("; irrelevant: no better than chance in these rows" if is_irrelevant else "")
+
+
+def _what_may_tell(settings: Mapping[str, Any]) -> str:
+    """Return how to lessen the Monte Carlo errors that leave a feature undecided."""
+    ranker = settings.get("ranker")
+    if ranker == "relief":
+        return "more queries may tell (n_iterations, --iterations)"
+    n = settings.get("forest", settings).get("n_estimators")
+    if not isinstance(n, int):
+        return "more trees may tell"
+    if ranker == "joint":
+        return f"more trees may tell (JointRanker(n_estimators={2 * n}), --ranker joint --trees {2 * n})"
+    return f"more trees may tell (n_estimators={2 * n}, --trees {2 * n})"
 
 
 def _footer(ranking: "Ranking", top: int) -> list[str]:
@@ -280,12 +293,13 @@ def _footer(ranking: "Ranking", top: int) -> list[str]:
 
 def notes(ranking: "Ranking", top: int) -> list[str]:
     """Return what the scores and errors mean, how good the model is, and what is relevant."""
-    lines = _definitions(ranking)
+    lines = [f"warning: {visible(one)}" for one in ranking.warnings]
+    lines += _definitions(ranking)
     lines += _errors(ranking, top)
     lines += _too_many(ranking)
     lines += _model_errors(ranking)
     if ranking.relevance is not None:
-        lines.append(_verdicts(ranking.relevance))
+        lines.append(_verdicts(ranking.relevance, ranking.settings))
     if ranking.clusters is not None:
         n_clusters = len(ranking.clusters.representatives())
         lines.append(

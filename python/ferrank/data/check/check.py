@@ -13,6 +13,7 @@ from ferrank.data.check.report import Check, Finding
 from ferrank.data.check.sample import MOST_ROWS, Column, columns_of, first_rows, sampled
 from ferrank.data.check.together import codes_by_target, copies, imbalance, leaks, many_classes, repeated_rows
 from ferrank.data.dataset import Dataset
+from ferrank.data.parameters import suggests
 from ferrank.errors import SettingError
 
 __all__ = ["check", "worst"]
@@ -22,6 +23,7 @@ _WIDE = 1_000
 """Columns beyond which a ranking does not look for the worst by itself."""
 
 
+@suggests
 def check(
     data: Any,
     target: Any = None,
@@ -49,7 +51,7 @@ def check(
         ============================  =============================================================
         identifier, many categories   another value in each row, or a category for every few rows
         order of rows                 numbers that rise or fall with the order of the rows
-        constant                      one value, or none
+        constant                      one value where known, or none
         copies, near copies           columns that follow from each other
         leak                          a feature that tells a target by itself
         codes                         integers that are categories
@@ -104,7 +106,8 @@ def check(
     features, targets = _read(table, source, roles)
     found = [finding for feature in features for finding in of_column(feature)]
     useless = _named_in(found, "identifier", "constant", "infinity")
-    useful = [feature for feature in features if feature.name not in useless]
+    # Whether a value is missing may tell the target, also in a column with one value.
+    useful = [it for it in features if it.name not in useless or (it.n_distinct == 1 and not it.known.all())]
     found += [*copies(useful), *_of_targets(useful, targets, _named_in(found, "codes"))]
     found += filter(None, [repeated_rows(useful + targets, len(table))])
     return Check(n_rows, len(table), len(features) + len(targets), _joined(found))

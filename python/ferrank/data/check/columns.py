@@ -59,6 +59,10 @@ def infinity(column: Column) -> Finding | None:
 def _constant(column: Column) -> Finding | None:
     if column.n_distinct > 1:
         return None
+    n_rows, n_missing = len(column.values), int((~column.known).sum())
+    if 0 < n_missing < n_rows:
+        found = f"one value where known, missing in {n_missing:,} of {n_rows:,} rows"
+        return Finding("constant", [column.name], found, "keep it only if a missing value tells something")
     found = "no value" if column.n_distinct == 0 else "the same value in all rows"
     return Finding("constant", [column.name], found, "drop it")
 

@@ -133,7 +133,7 @@ def leaks(features: list[Column], target: Column) -> Iterator[Finding]:
     if target.n_distinct < 2 or target.known.sum() < _FEW_ROWS:
         return
     for feature in features:
-        if feature.n_distinct > 1 and (how := _tells(feature, target)) is not None:
+        if feature.n_distinct > 0 and (how := _tells(feature, target)) is not None:
             yield Finding(
                 "leak",
                 [feature.name],

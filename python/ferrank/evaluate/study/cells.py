@@ -21,7 +21,7 @@ from ferrank.evaluate.synth import perturb
 from ferrank.ranking import Ranking
 from ferrank.run import finish
 
-__all__ = ["SCHEMA", "Cell", "NoisyTruth"]
+__all__ = ["OF_MODELS", "SCHEMA", "Cell", "NoisyTruth"]
 
 Array = np.ndarray[Any, Any]
 
@@ -46,6 +46,10 @@ SCHEMA = pa.schema(
 ``labelled`` is null where all training rows are, ``n_trees`` where a ranker was not asked for several numbers
 of trees, ``judge`` where there is one without a name, ``at`` where a measure is no curve.
 """
+
+
+OF_MODELS = ("relative_squared_error", "n_nodes", "splits_by_relief")
+"""What is measured of models besides what they predict."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class Cell:
             return pa.Table.from_pylist(rows, SCHEMA)
         rankings: dict[str, Ranking] = {}
         about: dict[str, dict[str, Any]] = {UNWEIGHTED: {"method": UNWEIGHTED}}
-        for count, ranking, seconds in self._rankings(ranker, train, roles, hidden, n_trees):
+        for count, ranking, seconds in self._named_rankings(ranker, train, roles, hidden, n_trees):
             key = self.ranker if count is None else f"{self.ranker} of {count} trees"
             rankings[key] = ranking
             names = [one.name for one in collect({key: ranking})]
@@ -137,6 +141,13 @@ class Cell:
                     ]
         return pa.Table.from_pylist(rows, SCHEMA)
 
+    def _named_rankings(self, *given: Any) -> Iterator[tuple[int | None, Ranking, float]]:
+        """Give the rankings; settings that do not suit the rows are errors that name the ranker."""
+        try:
+            yield from self._rankings(*given)
+        except SettingError as error:
+            raise SettingError(f"rankers.{self.ranker}: {error}") from error
+
     def _rankings(
         self,
         ranker: Any,
@@ -148,7 +159,7 @@ class Cell:
         """Give rankings with the numbers of their trees and the seconds that they took."""
         if isinstance(ranker, NoisyTruth):
             if roles.get("relevance") is None:
-                raise SettingError("rankers: the truth is known of synthetic data alone; use another ranker")
+                raise SettingError("the truth is known of synthetic data alone; use another ranker")
             seed = [round(1e6 * ranker.share), *map(ord, self.data + self.split)]
             yield None, ranker.rank(roles["relevance"], seed), 0.0
             return

@@ -11,6 +11,7 @@ from ferrank._core import Source
 from ferrank.errors import SettingError
 from ferrank.evaluate.aggregate import rank_distances
 from ferrank.evaluate.evaluation import Evaluation
+from ferrank.evaluate.measures import measures_of
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.neighbors import evaluate
 from ferrank.evaluate.rankings import collect
@@ -57,6 +58,10 @@ class WeightedNeighbors:
     conventions: Literal["textbook", "clus"] = "textbook"
     threshold: float = 0.5
 
+    def measures(self, task: str) -> tuple[str, ...]:
+        """Return the names of the measures for a task."""
+        return measures_of(task)
+
     def __call__(self, train: pa.Table, rankings: Any, test: pa.Table, roles: dict[str, Any]) -> Evaluation:
         """Return the measures of each ranking, and of features that all weigh the same."""
         return evaluate(
@@ -100,6 +105,10 @@ class ErrorCurves:
     model: Any = "knn"
     sizes: Any = "paper"
     step: int | None = None
+
+    def measures(self, task: str) -> tuple[str, ...]:
+        """Return the names of the measures, the same for all tasks."""
+        return ("forward_error", "reverse_error")
 
     def __call__(
         self, train: pa.Table, rankings: Any, test: pa.Table, roles: dict[str, Any]
@@ -149,6 +158,10 @@ class Truth:
     Truth()
     """
 
+    def measures(self, task: str) -> tuple[str, ...]:
+        """Return the names of the measures, the same for all tasks."""
+        return ("spearman", "roc_area", "separability", "truth_distance", "relevance")
+
     def __call__(
         self, train: pa.Table, rankings: Any, test: pa.Table, roles: dict[str, Any]
     ) -> dict[int, Evaluation]:
@@ -187,6 +200,10 @@ class KeptImportances:
     >>> KeptImportances()
     KeptImportances()
     """
+
+    def measures(self, task: str) -> tuple[str, ...]:
+        """Return the names of the measures, the same for all tasks."""
+        return ("importance",)
 
     def __call__(
         self, train: pa.Table, rankings: Any, test: pa.Table, roles: dict[str, Any]

@@ -10,9 +10,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from ferrank._core import settings_json
 from ferrank.data.dataset import Dataset
 from ferrank.errors import ResourceError, SettingError
 from ferrank.evaluate.baselines import BASELINES, TRANSFORMATIONS
+from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.evaluate.study.cells import NoisyTruth
 from ferrank.evaluate.study.figures import Figure, read_figure
 from ferrank.evaluate.study.judges import ErrorCurves, KeptImportances, Truth, WeightedNeighbors
@@ -143,6 +145,9 @@ def read_plan(
         for name, one in told["data"].items()
         if name in sets and "splits" in one
     }
+    seed = told.get("random_state", 0)
+    if not isinstance(seed, int) or seed < 0:
+        raise SettingError(f"{path}: random_state: {seed!r} is no seed; use an integer of at least 0")
     study = Study(
         sets,
         {name: _ranker(one, f"rankers.{name}", path) for name, one in asked.items()},
@@ -153,13 +158,15 @@ def read_plan(
         only=only,
         own_splits=own,
         folder=folder,
-        random_state=told.get("random_state", 0),
+        random_state=seed,
     )
+    if (measure := told.get("measure")) is not None:
+        check_measure(measure, MEASURES, f"{path}: measure")
     figures = {
         name: read_figure(one, start, f"{path}: figures.{name}")
         for name, one in (_section(told, "figures", path) if "figures" in told else {}).items()
     }
-    return Plan(study, told.get("measure"), figures, list(missing))
+    return Plan(study, measure, figures, list(missing))
 
 
 def _without_only(section: dict[str, Any], only: dict[str, list[str]]) -> dict[str, Any]:
@@ -188,6 +195,8 @@ def _judge(told: dict[str, Any], where: str, path: Path) -> Any:
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
+    except IsADirectoryError as error:
+        raise ResourceError(f"{path}: is a folder; name the TOML file of a plan") from error
     except FileNotFoundError as error:
         raise ResourceError(f"{path}: no such file, and no plan of ferrank: {', '.join(PLANS)}") from error
     except OSError as error:
@@ -254,12 +263,21 @@ def _ranker(told: dict[str, Any], where: str, path: Path) -> Any:
     if told.get("random_state") == "split":
         told["random_state"] = None
     made = _made(_RANKERS[name], told, where, path)
-    if name in TRANSFORMATIONS:
-        try:
+    try:
+        if name in TRANSFORMATIONS:
             made.inner_ranker()
-        except SettingError as error:
-            raise SettingError(f"{path}: {where}.{error}") from error
+        if name in RANKERS:
+            _check_settings(made._settings())
+    except SettingError as error:
+        raise SettingError(f"{path}: {where}.{error}") from error
     return made
+
+
+def _check_settings(settings: dict[str, Any]) -> None:
+    """Raise an error if the engine does not take the settings; those of the joint ranker are of several."""
+    own = [settings[name] for name in RANKERS if isinstance(settings.get(name), dict)]
+    for one in own or [settings]:
+        settings_json(one)
 
 
 def _splits(told: dict[str, Any], path: Path, where: str = "splits") -> Any:

@@ -18,11 +18,11 @@ from ferrank.evaluate.compare import Comparison, compare
 from ferrank.evaluate.measures import MEASURES
 from ferrank.output import check_path, replace
 
-__all__ = ["Results"]
+__all__ = ["TIME", "Results"]
 
 _BY_TASK = ("rrmse", "accuracy", "pooled_auprc")
 """The measures that stand for a task where none is named: numbers, classes, label sets."""
-_TIME = "seconds"
+TIME = "seconds"
 """What stands for a measure where times are compared."""
 _SUFFIXES = (".html", ".md", ".tex", ".csv", ".arrow")
 
@@ -101,7 +101,7 @@ class Results:
             There is no such measure; or none is named and the data sets have several tasks.
         """
         if measure is not None:
-            if measure not in self.measures and measure != _TIME:
+            if measure not in self.measures and measure != TIME:
                 raise SettingError(f"measure: no '{measure}' here; there are {', '.join(self.measures)}")
             return measure
         if len(self.main_measures) != 1:
@@ -121,7 +121,7 @@ class Results:
         The settings are those of :meth:`table`. Of a measure that is a curve the values are its means.
         """
         frame = self.frame
-        is_time = measure == _TIME
+        is_time = measure == TIME
         chosen = frame["ranking_seconds"].notna() if is_time else frame["measure"] == self.measure_of(measure)
         if labelled is None and not (chosen & frame["labelled"].isna()).any():
             labelled = frame["labelled"][chosen].max()

@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,19 @@ from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.data.labels import closed_sets
 from ferrank.data.source import read_all
-from ferrank.errors import DataError, ResourceError, SettingError
+from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED
+from ferrank.evaluate.measures import MEASURES, measures_of
 from ferrank.evaluate.rows import read_rows
-from ferrank.evaluate.study.cells import SCHEMA, Cell
+from ferrank.evaluate.study.cells import OF_MODELS, SCHEMA, Cell
 from ferrank.evaluate.study.judges import Judge, WeightedNeighbors
-from ferrank.evaluate.study.results import Results
+from ferrank.evaluate.study.results import TIME, Results
 from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidden_rows
 from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
 from ferrank.progress import Progress, shown
 from ferrank.rankers.estimators import ranker_of
+from ferrank.resources import check_processes
 
 __all__ = ["Study"]
 
@@ -150,6 +153,7 @@ class Study:
         DataError, SettingError, ColumnTypeError, ResourceError
             The message names the data set, the setting or the file; results that are done are kept.
         """
+        check_processes(n_jobs)
         self._known = {}
         done, left = self._done(), []
         total = 0
@@ -177,6 +181,18 @@ class Study:
         if self.folder is not None:
             self.results.save(self.folder / "results.arrow")
         return self.results
+
+    def measures(self) -> list[str] | None:
+        """Return the measures that results can have; None if a judge of your own is among the judges."""
+        judges = self.judge.values() if isinstance(self.judge, Mapping) else [self.judge]
+        known = [getattr(judge, "measures", None) for judge in judges]
+        if None in known:
+            return None
+        tasks = [self._task(name) for name in self.data]
+        names = {name for of_task in known if of_task for task in tasks for name in of_task(task)} | {TIME}
+        if any(hasattr(ranker, "predict") for ranker in self.rankers.values()):
+            names.update(OF_MODELS, *map(measures_of, tasks))
+        return [name for name in MEASURES if name in names]
 
     def table(self, measure: str | None = None, labelled: int | None = None) -> Any:
         """Return :meth:`Results.table` of the results."""
@@ -244,6 +260,15 @@ class Study:
             )
         return masks
 
+    def _task(self, name: str) -> str:
+        given = self.data[name]
+        if isinstance(given, Synthetic):
+            return given.task
+        dataset = given[0] if isinstance(given, tuple) else given
+        with _named(name):
+            task: str = dataset.source().resolve(dataset.roles())["task"]
+        return task
+
     def _split(self, name: str) -> tuple[Tables, dict[str, Any], list[Split]]:
         given = self.data[name]
         relevance = None
@@ -253,8 +278,9 @@ class Study:
         train, test = given if isinstance(given, tuple) else (given, None)
         if not isinstance(train, Dataset):
             raise SettingError(f"data: '{name}' is no Dataset; make one, with its target")
-        source, roles = train.source(), train.roles()
-        problem = source.resolve(roles)
+        with _named(name):
+            source, roles = train.source(), train.roles()
+            problem = source.resolve(roles)
         roles = roles | {
             "target": [target for target, _ in problem["targets"]],
             "target_last": None,
@@ -278,8 +304,7 @@ class Study:
         """Return the results of the cells in the folder, which must be of this study."""
         if self.folder is None:
             return {}
-        cells = self.folder / "cells"
-        cells.mkdir(parents=True, exist_ok=True)
+        cells = _cells_folder(self.folder)
         about, path = self._about(), self.folder / "study.json"
         if path.exists():
             known = json.loads(path.read_text(encoding="utf-8"))
@@ -316,6 +341,15 @@ class Study:
         if self.folder is not None:
             path = self.folder / "cells" / f"{_file_name(cell)}.arrow"
             replace(path, lambda partial: pyarrow.feather.write_feather(table, str(partial)))
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Name the data set in errors, whose messages name its file."""
+    try:
+        yield
+    except FerrankError as error:
+        raise type(error)(f"data.{name}: {error}") from error
 
 
 class _Task:
@@ -434,6 +468,23 @@ class _Hashed(io.RawIOBase):
     def write(self, content: Any) -> int:
         self._digest.update(content)
         return len(content)
+
+
+def _cells_folder(folder: Path) -> Path:
+    """Return the folder for the cells, which is made if it is not there."""
+    cells = folder / "cells"
+    try:
+        cells.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        file = next(path for path in (cells, *cells.parents) if path.exists() and not path.is_dir())
+        raise ResourceError(f"{file}: is a file; name a folder for the results") from error
+    except OSError as error:
+        raise ResourceError(
+            f"{folder}: the folder cannot be made ({error.strerror}); name another one for the results"
+        ) from error
+    if not all(os.access(path, os.W_OK) for path in (folder, cells)):
+        raise ResourceError(f"{folder}: cannot be written to; name another folder for the results")
+    return cells
 
 
 def _file_name(cell: Cell) -> str:
