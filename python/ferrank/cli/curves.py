@@ -83,12 +83,7 @@ def add_to(commands: Any) -> None:
         "--step", dest="size_step", type=positive, metavar="N", help="of sizes other than paper"
     )
     group.add_argument("--random-rankings", type=int, metavar="N", help="in each split; default: 100 in all")
-    group.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="splits at once; default: 1, -1 is all cores",
-    )
+    group.add_argument("--jobs", type=int, metavar="N", help="splits at once; default: 1, -1 is all cores")
     group = parser.add_argument_group("results")
     group.add_argument("-o", "--output", metavar="FILE.csv", help="save the points of the curves")
     group.add_argument("--plot", metavar="FILE", help="draw curves and stability as .png, .svg or .pdf")

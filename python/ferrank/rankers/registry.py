@@ -128,8 +128,9 @@ def unknown_setting(setting: str, own: Iterable[str], ranker: str, within: str =
         given = "" if within == "{}" else f": {within.format(setting)}"
         hint = f"it is one of ranker='{others[0]}'{given}"
     else:
-        near = _meant(setting, list(own), _settings_of_all())
-        if near in _settings_of_all() and near not in own:
+        own, of_all = list(own), _settings_of_all()
+        near = _meant(setting, own, of_all)
+        if near in of_all and near not in own:
             near = within.format(near)
         hint = f"did you mean {near}?" if near else f"its settings are {', '.join(own)}"
     return SettingError(f"{setting}: not a setting of {ranker}; {hint}")

@@ -20,7 +20,7 @@ __all__ = ["RelevantFeatures"]
 
 
 class _Suggesting:
-    """Suggests settings; in a class of its own, so that the signature stays that of ``__init__``."""
+    """Suggests settings; a class apart, so that the selector keeps the signature of ``__init__``."""
 
     def __new__(cls, *given: Any, **settings: Any) -> Self:
         """Name a setting that the selector does not have before ``__init__`` does, which suggests nothing."""

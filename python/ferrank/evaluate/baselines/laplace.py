@@ -44,8 +44,8 @@ class LaplaceScore(Baseline):
 
     Each row is joined with its nearest ones: labelled rows by their targets, pairs with an unlabelled row by
     their features. An edge weighs exp(−d²), and ``C`` times that between labelled rows; d is the root mean
-    squared difference of the targets over their ranges, or of the features. A row of which one of
-    several targets is missing counts as unlabelled.
+    squared difference of the targets over their ranges, or of the features. A row that misses one of
+    several targets counts as unlabelled.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _along(graph: Any, degree: Array, X: Array) -> Array:
 
 
 def _scaled_targets(targets: Array, nominal: list[bool]) -> Array:
-    """Return columns whose mean squared difference is that of the targets, divided by their ranges.
+    """Return columns in which rows differ as their targets do, each over its range, by the mean square.
 
     Two classes are 1 apart.
     """

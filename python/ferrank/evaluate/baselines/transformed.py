@@ -204,7 +204,7 @@ class PairwiseLabels(_Transformed):
 class BinaryRelevance(_Transformed):
     """Rank for each label on its own, rows with it against rows without it (Spolaôr et al. 2013).
 
-    The importances are means over the labels that neither all rows nor none have. A forest with
+    The importances are means over the labels that some rows have and others do not. A forest with
     ``per_target=True`` does the same by itself. Relief does not: there a row's neighbors are the nearest of
     all rows, as for numbers, and here the nearest with the label and the nearest without it.
 
