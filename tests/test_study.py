@@ -566,6 +566,20 @@ def test_rankers_and_judges_of_some_tasks_and_splits_of_some_sets() -> None:
         Study(data, {"forest": forest()}, only={"none": ["line"]})
 
 
+def test_methods_that_share_no_data_set_are_not_compared_with_each_other(tmp_path: Path) -> None:
+    data = {name: fr.Dataset(LINE | {"y": X[:, n]}, "y") for n, name in enumerate(["a", "b", "c"])}
+    rankers = {"forest": forest(), "chance": fr.evaluate.RandomRanker(), "gain": fr.UnivariateRanker()}
+    only = {"gain": ["a"], "chance": ["b", "c"], "forest": ["b", "c"]}
+    found = Study(data, rankers, splits=Repeated(n=2), only=only).run()
+    found.save(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "<td>–</td>" in page
+    assert "nan" not in page
+    shared = Study(data, rankers, splits=Repeated(n=2), only=only | {"forest": ["a", "b", "c"]}).run()
+    assert set(shared.compare().methods) == {"unweighted", "forest"}
+    assert (shared.compare().n_data_sets, shared.compare("forest", "chance").n_data_sets) == (3, 2)
+
+
 def test_areas_over_labelled_rows_are_mean_heights(tmp_path: Path) -> None:
     heights = {("d", "ssl", 50): 0.5, ("d", "ssl", 100): 0.7, ("d", "ssl", 200): 0.7}
     heights |= {("d", "sl", n): 0.5 for n in (50, 100, 200)}

@@ -184,13 +184,17 @@ class Results:
         control: str | None = None,
         alpha: float = 0.05,
     ) -> Comparison:
-        """Compare methods over the data sets, by default all: see :func:`~ferrank.evaluate.compare`."""
+        """Compare methods over the data sets that all of them were run on.
+
+        By default these are the methods that were run on the most data sets. The rest is as in
+        :func:`~ferrank.evaluate.compare`.
+        """
         name = self.measure_of(measure)
         table = self.table(name, labelled, n_trees=n_trees, judge=judge)
         unknown = next((one for one in methods if one not in table.columns), None)
         if unknown is not None:
             raise SettingError(f"methods: no '{unknown}' here; there are {', '.join(table.columns)}")
-        table = table[list(methods) or list(table.columns)].dropna()
+        table = table[list(methods) or _most_run(table)].dropna()
         lower = not MEASURES[name].higher_is_better
         return compare(table, lower_is_better=lower, control=control, alpha=alpha)
 
@@ -249,7 +253,7 @@ class Results:
         best = table.max(axis=1) if MEASURES[name].higher_is_better else table.min(axis=1)
         head = ["data", *map(str, table.columns)]
         rows = [
-            [str(data), *(_marked(f"{value:.3f}", value == best[data], how) for value in row)]
+            [str(data), *(_cell(value, value == best[data], how) for value in row)]
             for data, row in table.iterrows()
         ]
         return _FORMS[how](head, rows)
@@ -278,8 +282,10 @@ class Results:
             f"<p>Means over {n_splits} splits; the best of each data set is bold.</p>",
             self.to_text("html", name),
         ]
-        if len(self.table(name)) > 1 and len(self.methods) > 1:
-            found = self.compare(measure=name)
+        table = self.table(name)
+        compared = table[_most_run(table)].dropna()
+        if min(compared.shape) > 1:
+            found = self.compare(*compared.columns, measure=name)
             parts += ["<h2>Comparison</h2>", f"<pre>{escape(found.to_text())}</pre>"]
         parts += ["<h2>Seconds for a ranking</h2>", self.seconds().to_html(float_format="{:.2f}".format)]
         return _PAGE.format("\n".join(parts))
@@ -302,6 +308,16 @@ def _by_ranker(times: Any) -> Any:
     }
     renamed = times.rename(columns=shared)
     return renamed.loc[:, ~renamed.columns.duplicated()]
+
+
+def _most_run(table: Any) -> list[str]:
+    """Return the methods that were run on the most data sets, the rows of ``table``."""
+    counts = table.notna().sum()
+    return list(table.columns[counts == counts.max()])
+
+
+def _cell(value: float, is_best: bool, how: str) -> str:
+    return "–" if np.isnan(value) else _marked(f"{value:.3f}", is_best, how)
 
 
 def _marked(text: str, is_best: bool, how: str) -> str:
