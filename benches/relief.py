@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +59,7 @@ def with_missing(n_rows: int, n_features: int, share: float) -> tuple[np.ndarray
     return np.where(np.random.default_rng(1).random(X.shape) < share, np.nan, X), y
 
 
-def ferrank(X: np.ndarray | pa.Table, y: np.ndarray, n_jobs: int = 1, **settings: str) -> np.ndarray:
+def ferrank(X: np.ndarray | pa.Table, y: np.ndarray, n_jobs: int = 1, **settings: Any) -> np.ndarray:
     ranker = fr.ReliefRanker("classification", n_neighbors=K, n_jobs=n_jobs, **settings)
     return ranker.fit(X, y).feature_importances_
 

@@ -51,16 +51,16 @@ def cases() -> dict[str, dict]:
 
 def calling(case: dict) -> Callable[[], object]:
     """Return what a turn calls, with its data made."""
+    from ferrank import ForestRanker
+
+    # Older versions do not compute errors over samples of rows, which take trees and sums of their own.
+    same = {"standard_errors": False} if hasattr(ForestRanker(), "standard_errors") else {}
     if "relief" in case:
         from relief import data, ferrank
 
-        return partial(ferrank, *data(*case["relief"]))
+        return partial(ferrank, *data(*case["relief"]), **same)
     from engines import Size, fitting
 
-    from ferrank import ForestRanker
-
-    # The errors over samples of rows take trees of their own, which older versions do not grow.
-    same = {"standard_errors": False} if hasattr(ForestRanker(), "standard_errors") else {}
     return partial(fitting(Size(*case["size"]), **case["settings"], **same), case["trees"])
 
 

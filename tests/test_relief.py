@@ -269,6 +269,29 @@ def test_standard_errors_agree_with_the_reference(k, sigma, seed):
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.parametrize("settings", [{}, {"neighborhood": "multisurf"}, {"n_iterations": 40}], ids=str)
+def test_standard_errors_can_be_left_out_and_leave_the_importances_alone(settings):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 4))
+    found = [
+        fr.ReliefRanker(standard_errors=errors, **settings).fit(X, X[:, 0] + X[:, 1] ** 2).result_
+        for errors in (True, False)
+    ]
+    with_errors, without = (result.score() for result in found)
+    # Lists of all near rows are added up group by group.
+    rounding = 1e-12 if "neighborhood" in settings else 0.0
+    np.testing.assert_allclose(with_errors.importance, without.importance, rtol=rounding)
+    np.testing.assert_allclose(with_errors.monte_carlo_error, without.monte_carlo_error, rtol=rounding)
+    assert np.isfinite(with_errors.standard_error).all()
+    assert np.isnan(without.standard_error).all()
+    assert "no standard errors" in found[1].to_text()
+
+
+def test_stable_rankings_need_standard_errors():
+    with pytest.raises(fr.SettingError, match='standard_errors: until="stable" judges Relief by them'):
+        fr.ReliefRanker(standard_errors=False, until="stable").fit(np.eye(9), np.arange(9.0))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "n_rows"),

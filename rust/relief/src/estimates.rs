@@ -86,7 +86,7 @@ pub(super) fn scores(
                     return Err(none("block of queries"));
                 }
                 // The groups of the jackknife are of rows, which hides what rows of a patient or a site have in common.
-                let is_known = data.groups.is_none() && outline.n_groups() > 0;
+                let is_known = data.groups.is_none() && outline.has_groups;
                 for iterations in &params.n_iterations {
                     let (blocks, share) = first_blocks(data, params, blocks, *iterations)?;
                     let estimates = importances(blocks, &outline, 0)
@@ -431,6 +431,7 @@ mod tests {
             schemes: vec![Scheme::Nearest { k: 1, sigma: None }],
             metrics: vec![TargetMetric::Mean],
             n_draws: 0,
+            has_groups: false,
             shares: vec![1.0],
             n_features: 1,
         };

@@ -42,6 +42,8 @@ pub(crate) struct Outline {
     pub(crate) metrics: Vec<TargetMetric>,
     /// Number of draws of the targets, each with all distances.
     pub(crate) n_draws: usize,
+    /// True if there are sums by group of rows, for standard errors.
+    pub(crate) has_groups: bool,
     /// n_targets; weights of the targets, which sum to 1.
     pub(crate) shares: Vec<f64>,
     pub(crate) n_features: usize,
@@ -77,7 +79,8 @@ impl Outline {
             _ => vec![TargetMetric::Mean],
         };
         let shares = shares(params.target_weights.as_deref(), n_targets);
-        Outline { schemes, metrics, n_draws: params.target_draws, shares, n_features }
+        let (n_draws, has_groups) = (params.target_draws, params.has_standard_errors());
+        Outline { schemes, metrics, n_draws, has_groups, shares, n_features }
     }
 
     pub(crate) fn from_run(data: &RunData, params: &ReliefParams) -> Self {
@@ -109,10 +112,9 @@ impl Outline {
         size_of::<f64>() * self.n_features * self.n_vectors()
     }
 
-    /// Number of groups of rows that standard errors are computed from; none where targets are drawn, because each draw
-    /// would need as many sums.
+    /// Number of groups of rows that standard errors are computed from.
     pub(crate) fn n_groups(&self) -> usize {
-        if self.n_draws > 0 {
+        if !self.has_groups {
             return 0;
         }
         (GROUP_BYTES / (self.most_blocks() * self.sum_bytes())).clamp(*GROUPS.start(), *GROUPS.end())

@@ -308,12 +308,19 @@ settings! {
         /// Number of times that targets are drawn anew, from which p-values follow; 0: none. Neighbors are then those of all
         /// classes, and standard errors are unknown.
         target_draws, with_target_draws: usize = 0;
+        /// True to compute standard errors.
+        standard_errors, with_standard_errors: bool = true;
         /// Seed of the draw of queries.
         seed, with_seed: u64 = 0;
     }
 }
 
 impl ReliefParams {
+    /// Returns true if standard errors are computed: each draw of the targets would need as many sums.
+    pub(crate) fn has_standard_errors(&self) -> bool {
+        self.standard_errors && self.target_draws == 0
+    }
+
     /// Number of queries among `n_rows` rows, the most of all that are requested; all rows if there are fewer.
     pub fn queries(&self, n_rows: u64) -> u64 {
         self.n_iterations.iter().map(|iterations| iterations.of(n_rows)).max().unwrap_or(0)

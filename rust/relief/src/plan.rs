@@ -51,6 +51,7 @@ pub(crate) struct Shares {
     /// n_schemes; of the first rows; other rows do not count in the scheme.
     pub(crate) shares: Vec<Vec<f64>>,
     /// n_schemes x n_rows; for each row of the list, the places of those in whose place it comes if they are left out.
+    /// Empty without standard errors.
     pub(crate) replaced: Vec<Vec<Vec<u32>>>,
 }
 
@@ -194,7 +195,7 @@ impl Plan {
                 });
                 own.into_iter().chain(others)
             });
-            block.change((place, rows.len()), factor, changes);
+            block.change(place, factor, changes);
         }
     }
 }

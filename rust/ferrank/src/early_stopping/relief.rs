@@ -28,6 +28,10 @@ impl<'a> ReliefGrowth<'a> {
         params.validate(&DataShape::new(&problem))?;
         let known = params.scores[0] != ReliefScore::Myopic;
         check(known, "until: myopic has no standard error to judge by; name relief first, or leave until out")?;
+        check(
+            params.standard_errors,
+            "standard_errors: until=\"stable\" judges Relief by them; leave one of the two out",
+        )?;
         check(params.n_iterations.len() == 1, "n_iterations: until=\"stable\" chooses how many; give one, the most")?;
         let n_rows = params.max_samples.of(count_rows(case.source, case.monitor)?);
         Ok(ReliefGrowth { case, n_rows, most: params.queries(n_rows) })

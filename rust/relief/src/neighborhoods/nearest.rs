@@ -1,6 +1,6 @@
 //! The k nearest rows of each class (ReliefF), or of all rows (RReliefF), with weights by rank.
 //!
-//! One more row is searched: standard errors need the row that moves up if another one is left out.
+//! For standard errors one more row is searched, which moves up if another one is left out.
 
 use std::collections::HashMap;
 
@@ -26,9 +26,9 @@ use ferrank_runtime::monitor::Phase;
 /// Queries whose neighbors are searched together, where no blocks of them are summed up.
 const SEARCHED: usize = 64;
 
-/// The k nearest rows and the next one, for the largest k of the settings.
+/// The k nearest rows, for the largest k of the settings, and the next one if there are standard errors.
 pub(super) struct Nearest {
-    /// k + 1, or all rows.
+    /// At most all rows.
     k: usize,
 }
 
@@ -133,7 +133,8 @@ impl Nearest {
     }
 
     pub(super) fn new(params: &ReliefParams, n_rows: usize) -> Self {
-        Nearest { k: params.n_neighbors.iter().copied().max().unwrap_or(1).saturating_add(1).min(n_rows) }
+        let k = params.n_neighbors.iter().copied().max().unwrap_or(1);
+        Nearest { k: k.saturating_add(usize::from(params.has_standard_errors())).min(n_rows) }
     }
 }
 
@@ -210,7 +211,8 @@ impl Pairs<'_> {
                         Scheme::Near | Scheme::Far => None,
                     });
                     let shares: Vec<Vec<f64>> = shares.collect();
-                    let replaced = shares.iter().map(|shares| replaced(shares, rows.len())).collect();
+                    let moving = shares.iter().filter(|_| plan.outline.has_groups);
+                    let replaced = moving.map(|shares| replaced(shares, rows.len())).collect();
                     Shares { shares, replaced }
                 });
                 plan.push(&mut block, &data.space, query, (class, rows), shares);

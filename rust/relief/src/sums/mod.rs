@@ -45,22 +45,6 @@ struct GroupSums {
     vectors: Vec<f64>,
 }
 
-/// What the rows of a group change through the differences of a pair.
-#[derive(Debug, Clone, Copy)]
-struct Change {
-    group: u32,
-    scheme: u32,
-    /// Factor of the pair's unit weights.
-    share: f64,
-}
-
-/// Positions of the queries and rows of pairs through which sums change, and their n_units weights.
-#[derive(Debug, Clone, Default)]
-struct Changes {
-    positions: Vec<(u32, u32)>,
-    weights: Vec<f64>,
-}
-
 /// A query and one of its neighbors.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
@@ -76,9 +60,11 @@ pub(crate) struct Block {
     pairs: Vec<Pair>,
     /// n_pairs x n_vectors; NaN where the distance of the features replaces an unknown distance of the targets.
     weights: Vec<f64>,
-    /// n_pairs x n_units; the weights of a scheme for a share of 1, NaN as in `weights`.
+    /// n_rows x n_units, of the rows pushed last; the weights of a scheme for a share of 1, NaN as in `weights`.
     units: Vec<f64>,
-    changes: Vec<Change>,
+    /// What the differences of pairs add to the sums of groups: for each group and scheme n_units numbers of vectors
+    /// among those of all groups, and weights, NaN as in `weights`.
+    changes: Vec<(u32, f64)>,
     /// n_pairs; end of each pair's changes.
     ends: Vec<usize>,
     n_vectors: usize,
@@ -104,11 +90,8 @@ pub(crate) struct Weights<'a> {
 pub(crate) fn pair_bytes(n_vectors: usize) -> usize {
     // A row changes sums by its own differences, and by those of the row that moves up for it.
     const CHANGES: usize = 2;
-    let sum = size_of::<f64>() + size_of::<Position<'_>>() + size_of::<Term<1>>();
-    size_of::<u32>()
-        + size_of::<Pair>()
-        + size_of::<usize>()
-        + n_vectors * ((1 + CHANGES) * sum + size_of::<f64>() + CHANGES * size_of::<Change>())
+    let sum = size_of::<f64>() + size_of::<Term<1>>() + 2 * CHANGES * size_of::<(u32, f64)>();
+    size_of::<u32>() + size_of::<Pair>() + size_of::<usize>() + size_of::<Position<'_>>() + n_vectors * sum
 }
 
 /// Adds the weights of a pair that contain distances of the targets to `sums`.
@@ -137,6 +120,12 @@ fn substitute(weights: &mut [f64], n_metrics: usize, sums: &mut [f64], distance:
 /// Mean of `differences`, added up in the order of features.
 fn mean(differences: &[f64]) -> f64 {
     differences.iter().sum::<f64>() / differences.len() as f64
+}
+
+/// Where the changes of pair number `number` stand, of pairs whose changes have these `ends`.
+fn changes_of(ends: &[usize], number: u32) -> Range<usize> {
+    let number = number as usize;
+    number.checked_sub(1).map_or(0, |before| ends[before])..ends[number]
 }
 
 impl Block {
@@ -172,12 +161,12 @@ impl Block {
 
     /// Adds the pairs of `query` and `rows`; returns their weights.
     pub(crate) fn push(&mut self, query: u32, rows: &[u32]) -> Weights<'_> {
-        let (first, first_unit) = (self.weights.len(), self.units.len());
+        let first = self.weights.len();
         self.pairs.extend((self.pairs.len() as u32..).zip(rows).map(|(number, &row)| Pair { row, query, number }));
         self.weights.resize(first + rows.len() * self.n_vectors, 0.0);
-        self.units.resize(first_unit + rows.len() * (1 + self.n_metrics), 0.0);
+        self.units.resize(rows.len() * (1 + self.n_metrics), 0.0);
         let Block { weights, units, sums, .. } = self;
-        Weights { weights: &mut weights[first..], units: &mut units[first_unit..], queries: &mut sums.queries }
+        Weights { weights: &mut weights[first..], units, queries: &mut sums.queries }
     }
 
     /// Adds the target distances of the last `n` pairs, whose weights are set, where they are known.
@@ -191,33 +180,23 @@ impl Block {
         }
     }
 
-    /// Adds the changes through pair number `place` of the last `n`, each of a group, a scheme and a share: what the
-    /// differences of the pair would change if the rows of the group counted that much more.
-    pub(crate) fn change(
-        &mut self,
-        (place, n): (usize, usize),
-        factor: f64,
-        changes: impl Iterator<Item = (usize, usize, f64)>,
-    ) {
-        let Block { units, changes: all, ends, groups, n_metrics, .. } = self;
+    /// Adds the changes through the pair with row number `place` of those pushed last, each of a group, a scheme and a
+    /// share: what the differences of the pair would change if the rows of the group counted that much more.
+    pub(crate) fn change(&mut self, place: usize, factor: f64, changes: impl Iterator<Item = (usize, usize, f64)>) {
+        let Block { units, changes: all, ends, groups, n_metrics, n_vectors, .. } = self;
         let n_schemes = self.sums.queries.len();
         let n_units = 1 + *n_metrics;
-        let units = &units[units.len() - (n - place) * n_units..][..n_units];
+        let units = &units[place * n_units..][..n_units];
         for (group, scheme, share) in changes.filter(|(group, _, share)| *group != groups.own && *share != 0.0) {
             groups.queries[group * n_schemes + scheme] -= share * (1.0 - factor);
             if !units[*n_metrics].is_nan() {
                 let targets = &mut groups.targets[(group * n_schemes + scheme) * *n_metrics..][..*n_metrics];
                 targets.iter_mut().zip(&units[1..]).for_each(|(target, unit)| *target += share * unit);
             }
-            all.push(Change { group: group as u32, scheme: scheme as u32, share });
+            let first = (group * *n_vectors + scheme * n_units) as u32;
+            all.extend((first..).zip(units).map(|(vector, unit)| (vector, share * unit)));
         }
         ends.push(all.len());
-    }
-
-    /// The changes of pair number `number`.
-    fn changes_of(&self, number: u32) -> Range<usize> {
-        let number = number as usize;
-        number.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[number]
     }
 
     /// Sorts the pairs by (row, query), the order in which they are added.
@@ -270,56 +249,38 @@ impl Block {
 
     /// Returns true if a target of `pair` is unknown, and the distance of the features not yet in its place.
     fn is_unknown(&self, pair: Pair) -> bool {
-        self.units[(pair.number as usize + 1) * (1 + self.n_metrics) - 1].is_nan()
+        self.weights[(pair.number as usize + 1) * self.n_vectors - 1].is_nan()
     }
 
     /// Sets the weights of `pair`, which has an unknown target, by the distance of the features, and adds the distance to
     /// the sums of the targets.
     fn substitute_pair(&mut self, pair: Pair, distance: f64) {
-        let changes = self.changes_of(pair.number);
-        let Block { weights, units, changes: all, sums, groups, n_vectors, n_metrics, .. } = self;
-        let (number, n_schemes) = (pair.number as usize, sums.queries.len());
+        let changes = changes_of(&self.ends, pair.number);
+        let Block { weights, changes: all, sums, groups, n_vectors, n_metrics, .. } = self;
+        let (number, n_units) = (pair.number as usize, 1 + *n_metrics);
         substitute(&mut weights[number * *n_vectors..][..*n_vectors], *n_metrics, &mut sums.targets, || distance);
-        let units = &mut units[number * (1 + *n_metrics)..][..1 + *n_metrics];
-        let unit = units[0] * distance;
-        units[1..].fill(unit);
-        for Change { group, scheme, share } in &all[changes] {
-            let first = (*group as usize * n_schemes + *scheme as usize) * *n_metrics;
-            groups.targets[first..][..*n_metrics].iter_mut().for_each(|target| *target += share * unit);
+        for change in all[changes].chunks_exact_mut(n_units) {
+            let (first, weight) = change[0];
+            // Of a group and a scheme, whose distances stand without the sum of differences that comes before.
+            let first = first as usize / n_units * *n_metrics;
+            for ((_, changed), target) in change[1..].iter_mut().zip(&mut groups.targets[first..]) {
+                *changed = weight * distance;
+                *target += *changed;
+            }
         }
     }
 
     /// Hands `pairs` and the sums that they are added to on to `parts`.
     fn add_to<'a>(&'a mut self, parts: &mut Parts<'a>, context: DistanceContext<'_>, pairs: Range<usize>) {
-        let (n_vectors, n_units, n_schemes) = (self.n_vectors, 1 + self.n_metrics, self.sums.queries.len());
-        let n_features = self.differences.len();
-        let position = |pair: &Pair| (context.queries.position(pair.query), context.rows.position(pair.row));
-        // For each group and scheme.
-        let mut changes = vec![Changes::default(); self.groups.queries.len()];
-        for pair in &self.pairs[pairs.clone()] {
-            let units = &self.units[pair.number as usize * n_units..][..n_units];
-            for Change { group, scheme, share } in &self.changes[self.changes_of(pair.number)] {
-                let Changes { positions, weights } = &mut changes[*group as usize * n_schemes + *scheme as usize];
-                positions.push(position(pair));
-                weights.extend(units.iter().map(|unit| share * unit));
-            }
-        }
-        let Block { pairs: all, weights, sums, groups, .. } = self;
-        let positions = all[pairs].iter().map(|pair| {
-            let (query, row) = position(pair);
-            (query, row, &weights[pair.number as usize * n_vectors..][..n_vectors])
-        });
-        let positions: Vec<Position<'_>> = positions.collect();
-        parts.push(&positions, &mut sums.vectors, n_features);
-        for (sums, Changes { positions, weights }) in
-            groups.vectors.chunks_exact_mut(n_units * n_features).zip(&changes)
-        {
-            let terms = positions.iter().zip(weights.chunks_exact(n_units));
-            let positions: Vec<Position<'_>> = terms.map(|(&(query, row), weights)| (query, row, weights)).collect();
-            if !positions.is_empty() {
-                parts.push(&positions, sums, n_features);
-            }
-        }
+        let Block { pairs: all, weights, changes, ends, sums, groups, n_vectors, differences, .. } = self;
+        let position = |pair: &Pair| Position {
+            query: context.queries.position(pair.query),
+            row: context.rows.position(pair.row),
+            weights: &weights[pair.number as usize * *n_vectors..][..*n_vectors],
+            changes: &changes[changes_of(ends, pair.number)],
+        };
+        let positions: Vec<Position<'_>> = all[pairs].iter().map(position).collect();
+        parts.push(&positions, &mut sums.vectors, &mut groups.vectors, differences.len());
     }
 
     /// Adds all pairs, whose rows are among the sparse `rows`.
@@ -333,15 +294,14 @@ impl Block {
                 rows.differences(space, pair.query, pair.row, |_, difference| sum += difference);
                 self.substitute_pair(pair, sum / n_features as f64);
             }
-            let changes = &self.changes[self.changes_of(pair.number)];
-            let changed: Vec<(usize, f64)> = changed(&self.units, changes, pair, n_vectors, self.n_metrics).collect();
+            let changed = changes_of(&self.ends, pair.number);
             let weights = &self.weights[pair.number as usize * n_vectors..][..n_vectors];
             rows.differences(space, pair.query, pair.row, |feature, difference| {
                 for (vector, &weight) in self.sums.vectors.chunks_exact_mut(n_features).zip(weights) {
                     vector[feature] += weight * difference;
                 }
-                for (vector, weight) in &changed {
-                    self.groups.vectors[vector * n_features + feature] += weight * difference;
+                for (vector, weight) in &self.changes[changed.clone()] {
+                    self.groups.vectors[*vector as usize * n_features + feature] += weight * difference;
                 }
             });
         }
@@ -364,19 +324,4 @@ impl Block {
         let groups = [groups.queries, groups.targets, groups.vectors];
         [queries, targets].into_iter().chain(vectors).chain(groups).map(Vector::dense).collect()
     }
-}
-
-/// The changes through the differences of `pair`: number of the vector among those of all groups, and weight.
-fn changed<'a>(
-    units: &'a [f64],
-    changes: &'a [Change],
-    pair: Pair,
-    n_vectors: usize,
-    n_metrics: usize,
-) -> impl Iterator<Item = (usize, f64)> + 'a {
-    let units = &units[pair.number as usize * (1 + n_metrics)..][..1 + n_metrics];
-    changes.iter().flat_map(move |&Change { group, scheme, share }| {
-        let first = group as usize * n_vectors + scheme as usize * (1 + n_metrics);
-        (first..).zip(units).map(move |(vector, unit)| (vector, share * unit))
-    })
 }
