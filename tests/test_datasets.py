@@ -107,7 +107,7 @@ def test_checksums_are_those_of_the_files(name: str) -> None:
 
 
 def test_a_name_that_is_none() -> None:
-    with pytest.raises(fr.SettingError, match="did you mean 'iris'"):
+    with pytest.raises(fr.SettingError, match="did you mean iris"):
         fr.datasets.load("irs")
     with pytest.raises(fr.SettingError, match="there are iris, wine"):
         fr.datasets.describe("?")

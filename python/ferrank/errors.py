@@ -1,5 +1,8 @@
 """Exceptions and warnings. Each exception is also the built-in that it is closest to."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 __all__ = [
     "ColumnTypeError",
     "DataError",
@@ -11,7 +14,19 @@ __all__ = [
     "SettingError",
     "SpoiledDataWarning",
     "UnavailableError",
+    "hint",
 ]
+
+
+def hint(name: object, known: Iterable[str]) -> str:
+    """Return the end of an error message for a name that is not known: which was meant, or which there are.
+
+    >>> hint("acuracy", ["accuracy", "macro_f1"]), hint("q", ["accuracy", "macro_f1"])
+    ('did you mean accuracy?', 'there are accuracy, macro_f1')
+    """
+    names = list(known)
+    near = get_close_matches(str(name), names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
 
 
 class FerrankError(Exception):

@@ -1,12 +1,11 @@
 """Parameters that a function does not have: which one was meant."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
 
-from ferrank.errors import SettingError
+from ferrank.errors import SettingError, hint
 
 __all__ = ["suggests"]
 
@@ -30,8 +29,6 @@ def suggests(function: _Function) -> _Function:
         unknown = next((name for name in named if name not in known), None)
         if unknown is None:
             return function(*given, **named)
-        near = get_close_matches(unknown, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-        raise SettingError(f"{unknown}: not a parameter of {called}; {hint}")
+        raise SettingError(f"{unknown}: not a parameter of {called}; {hint(unknown, known)}")
 
     return cast(_Function, checked)

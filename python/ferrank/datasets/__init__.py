@@ -6,12 +6,11 @@ are fetched once from its repository, by pooch, which checks that they are what 
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from ferrank._core import __version__
 from ferrank.data.dataset import Dataset
-from ferrank.errors import FerrankError, ResourceError, SettingError
+from ferrank.errors import FerrankError, ResourceError, SettingError, hint
 
 __all__ = ["Description", "describe", "load", "names"]
 
@@ -222,9 +221,7 @@ def describe(name: str) -> Description:
     'CC BY 4.0'
     """
     if name not in _ALL:
-        near = get_close_matches(str(name), _ALL, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(_ALL)}"
-        raise SettingError(f"name: no data set is called '{name}'; {hint}")
+        raise SettingError(f"name: no data set is called '{name}'; {hint(name, _ALL)}")
     return _ALL[name]
 
 

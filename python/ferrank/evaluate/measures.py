@@ -11,13 +11,12 @@ A row whose target is missing does not enter that target's measures.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score, r2_score, root_mean_squared_error
 
-from ferrank.errors import SettingError
+from ferrank.errors import SettingError, hint
 
 __all__ = [
     "MEASURES",
@@ -117,9 +116,7 @@ def check_measure(measure: str, there: Iterable[str], where: str) -> None:
     names = list(there)
     if measure in names:
         return
-    near = get_close_matches(str(measure), names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-    raise SettingError(f"{where}: no '{measure}' here; {hint}")
+    raise SettingError(f"{where}: no '{measure}' here; {hint(measure, names)}")
 
 
 def variance_of(values: Array) -> Array:

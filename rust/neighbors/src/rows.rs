@@ -69,6 +69,7 @@ impl Rows {
     ///
     /// # Panics
     /// If there is no such row.
+    #[inline]
     pub fn position(&self, number: u32) -> u32 {
         let after_first = number - self.numbers[0];
         match self.numbers.get(after_first as usize) {

@@ -99,7 +99,9 @@ impl Plan {
         self.weigh(query, [class, space.class(query)], rows, &shares.shares, &mut weights);
         self.apply_influence(query, rows, weights);
         block.add_known_targets(rows.len());
-        self.push_changes(block, query, rows, shares);
+        if !shares.replaced.is_empty() {
+            self.push_changes(block, query, rows, shares);
+        }
     }
 
     /// Sets the weights of `rows`, which are of the first class given; the query is of the second.
@@ -132,6 +134,7 @@ impl Plan {
 
     /// Sets `units` to the weights of a pair that has a share of 1; the row is of the first class given, the query of the
     /// second.
+    #[inline]
     fn units(&self, query: u32, row: u32, [class, own]: [usize; 2], units: &mut [f64]) {
         match &self.kind {
             Kind::Classes { .. } if class == own => units[0] = -1.0,

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.feather
 from scipy import stats
 
-from ferrank.errors import DataError, SettingError
+from ferrank.errors import DataError, SettingError, hint
 from ferrank.evaluate.compare import Comparison, compare
-from ferrank.evaluate.measures import MEASURES
+from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.output import check_path, replace
 
 __all__ = ["TIME", "Results"]
@@ -101,8 +101,8 @@ class Results:
             There is no such measure; or none is named and the data sets have several tasks.
         """
         if measure is not None:
-            if measure not in self.measures and measure != TIME:
-                raise SettingError(f"measure: no '{measure}' here; there are {', '.join(self.measures)}")
+            if measure != TIME:
+                check_measure(measure, self.measures, "measure")
             return measure
         if len(self.main_measures) != 1:
             raise SettingError(f"measure: name one of {', '.join(self.measures)}")
@@ -135,7 +135,7 @@ class Results:
             judge = next(name for name in self.judges if (chosen & (frame["judge"] == name)).any())
         if judge is not None:
             if judge not in self.judges:
-                raise SettingError(f"judge: no '{judge}' here; there are {', '.join(self.judges) or 'none'}")
+                raise SettingError(f"judge: no '{judge}' here; {hint(judge, self.judges)}")
             chosen &= frame["judge"] == judge
         counts = sorted(set(frame["n_trees"].dropna().astype(int)))
         if counts:
@@ -193,7 +193,7 @@ class Results:
         table = self.table(name, labelled, n_trees=n_trees, judge=judge)
         unknown = next((one for one in methods if one not in table.columns), None)
         if unknown is not None:
-            raise SettingError(f"methods: no '{unknown}' here; there are {', '.join(table.columns)}")
+            raise SettingError(f"methods: no '{unknown}' here; {hint(unknown, table.columns)}")
         table = table[list(methods) or _most_run(table)].dropna()
         lower = not MEASURES[name].higher_is_better
         return compare(table, lower_is_better=lower, control=control, alpha=alpha)

@@ -65,7 +65,7 @@ pub(crate) struct Block {
     /// What the differences of pairs add to the sums of groups: for each group and scheme n_units numbers of vectors
     /// among those of all groups, and weights, NaN as in `weights`.
     changes: Vec<(u32, f64)>,
-    /// n_pairs; end of each pair's changes.
+    /// n_pairs; end of each pair's changes. Empty without standard errors.
     ends: Vec<usize>,
     n_vectors: usize,
     n_metrics: usize,
@@ -122,10 +122,11 @@ fn mean(differences: &[f64]) -> f64 {
     differences.iter().sum::<f64>() / differences.len() as f64
 }
 
-/// Where the changes of pair number `number` stand, of pairs whose changes have these `ends`.
+/// Where the changes of pair number `number` stand, of pairs whose changes have these `ends`; nowhere without standard
+/// errors.
 fn changes_of(ends: &[usize], number: u32) -> Range<usize> {
     let number = number as usize;
-    number.checked_sub(1).map_or(0, |before| ends[before])..ends[number]
+    ends.get(number).map_or(0..0, |&end| number.checked_sub(1).map_or(0, |before| ends[before])..end)
 }
 
 impl Block {
@@ -172,6 +173,9 @@ impl Block {
     /// Adds the target distances of the last `n` pairs, whose weights are set, where they are known.
     pub(crate) fn add_known_targets(&mut self, n: usize) {
         let Block { weights, sums, n_vectors, n_metrics, .. } = self;
+        if *n_metrics == 0 {
+            return;
+        }
         let first = weights.len() - n * *n_vectors;
         for weights in weights[first..].chunks_exact(*n_vectors) {
             if !weights[*n_vectors - 1].is_nan() {
