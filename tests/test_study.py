@@ -1,5 +1,6 @@
 """Studies: all cells once, resumed after a stop, in parallel, from a plan, with tables and tests."""
 
+import dataclasses
 import sys
 import tomllib
 from pathlib import Path
@@ -317,8 +318,8 @@ def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
             "none.arff: no such file; give the folder",
         ),
         ('path = "iris.arff"', "path = 3", "data.iris.path: name the file"),
-        ('target = "class"', 'targets = "class"', "data.iris.targets: no such key; there are drop"),
-        ("folds = 2", "folds = 1", "splits: folds: 1 must be 2 or more"),
+        ('target = "class"', 'targets = "class"', "data.iris.targets: no such key; did you mean target?"),
+        ("folds = 2", "folds = 1", "splits: folds: 1; use 2 or more"),
         ('kind = "cross-validation"', 'kind = "none"', "splits.kind: 'none' is not one of repeated"),
         ("n_estimators = 5", "n_trees = 5", "rankers.forest.n_trees: no such key"),
         (
@@ -578,6 +579,89 @@ def test_methods_that_share_no_data_set_are_not_compared_with_each_other(tmp_pat
     shared = Study(data, rankers, splits=Repeated(n=2), only=only | {"forest": ["a", "b", "c"]}).run()
     assert set(shared.compare().methods) == {"unweighted", "forest"}
     assert (shared.compare().n_data_sets, shared.compare("forest", "chance").n_data_sets) == (3, 2)
+
+
+def test_names_with_points_are_different_cells(tmp_path: Path) -> None:
+    data = {"a": fr.Dataset(LINE, "y"), "a.b": fr.Dataset(LINE | {"y": X[:, 2]}, "y")}
+    rankers = {"b.c": fr.ReliefRanker(), "c": fr.ReliefRanker()}
+    for folder in (None, tmp_path):
+        found = Study(data, rankers, splits=Repeated(n=1), folder=folder).run()
+        assert not found.table("rrmse").isna().to_numpy().any()
+        assert found.numbers.num_rows == 2 * 3 * len(found.measures)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rankers": {"unweighted": forest()}}, "rankers: 'unweighted' is the baseline"),
+        ({"rankers": {"a": fr.rank}}, "rankers: 'a' is no ranker and no model; give one, or one of forest"),
+        ({"splits": 3}, "splits: 3 parts no rows; use Repeated or CrossValidation"),
+        ({"labelled": 50}, "labelled: 50; use a list of numbers of rows from 1 on"),
+        ({"n_trees": ["a"]}, r"n_trees: \['a'\]; use a list of numbers of trees"),
+    ],
+    ids=["baseline", "function", "splits", "labelled", "n_trees"],
+)
+def test_what_is_no_part_of_a_study(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(fr.SettingError, match=message):
+        study(**settings)
+
+
+def test_baselines_go_by_name_and_more_folds_than_rows_do_not() -> None:
+    data = {"line": fr.Dataset(LINE, "y")}
+    found = Study(data, {"chance": "random"}, splits=Repeated(n=1)).run()
+    assert found.methods == ["unweighted", "chance"]
+    with pytest.raises(fr.DataError, match=r"data.line: folds: 91 of 90 rows"):
+        Study(data, {"chance": "random"}, splits=CrossValidation(91)).run()
+    with pytest.raises(fr.FerrankError, match="line.*split 0.*5000 neighbors"):
+        Study(data, {"chance": "random"}, judge=WeightedNeighbors(5_000), splits=Repeated(n=1)).run()
+
+
+def test_measures_of_ones_own() -> None:
+    def judge(train: Any, rankings: Any, test: Any, roles: Any) -> Any:
+        found = WeightedNeighbors()(train, rankings, test, roles)
+        return dataclasses.replace(found, measures={"mine": next(iter(found.measures.values()))})
+
+    results = study(judge=judge).run()
+    assert "**" not in results.to_text()
+    assert list(results.table("mine").columns) == results.methods
+    with pytest.raises(fr.SettingError, match="measure: of 'mine' it is not known whether more is better"):
+        results.compare(measure="mine")
+    with pytest.raises(fr.SettingError, match="b: no 'nosuch' here; there are unweighted"):
+        results.paired_t("forest:genie3", "nosuch", "line")
+    with pytest.raises(fr.SettingError, match="how: 'tex' is not one of"):
+        results.to_text("tex")  # type: ignore[arg-type]
+    with pytest.raises(fr.SettingError, match="judge: returns float; return an Evaluation"):
+        study(judge=lambda *given: {"mine": 1.0}).run()
+
+
+def test_data_sets_of_several_tasks_have_a_table_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        "splits = {n = 2}\n[data.iris]\npath = 'iris.arff'\ntarget = 'class'\n"
+        "[data.lengths]\npath = 'iris.arff'\ntarget = 'petallength'\n[rankers.forest]\nn_estimators = 3\n"
+    )
+    assert main(["study", str(path), "--data", str(DATA), "-o", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    assert "| iris |" in shown
+    assert "| lengths |" in shown
+    files = {file.name for file in (tmp_path / "out").glob("*.md")}
+    assert files == {"results-accuracy.md", "results-rrmse.md"}
+    path.write_text(path.read_text() + "only = ['irs']\n")
+    with pytest.raises(fr.SettingError, match="forest.only: no data set or task 'irs'; did you mean iris"):
+        read_plan(path, data=DATA)
+
+
+def test_the_help_names_all_plans(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["study", "--help"])
+    shown = capsys.readouterr().out
+    assert all(plan in shown for plan in PLANS)
+    with pytest.raises(
+        fr.ResourceError, match="mtr-ranking: no folder was named; give"
+    ):
+        read_plan("mtr-ranking")
 
 
 def test_areas_over_labelled_rows_are_mean_heights(tmp_path: Path) -> None:

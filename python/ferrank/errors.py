@@ -25,7 +25,8 @@ def hint(name: object, known: Iterable[str]) -> str:
     ('did you mean accuracy?', 'there are accuracy, macro_f1')
     """
     names = list(known)
-    near = get_close_matches(str(name), names, n=1)
+    lower = {one.lower(): one for one in names}
+    near = [lower[one] for one in get_close_matches(str(name).lower(), lower, n=1)]
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
 
 

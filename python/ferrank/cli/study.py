@@ -16,8 +16,8 @@ def add_to(commands: Any) -> None:
         "study",
         help="compare rankers over data sets and splits",
         description="Do the study that PLAN, a TOML file or the name of a plan that comes with ferrank "
-        "(mtr-ranking), describes: data sets, rankers, splits and a judge. A study that was killed goes on "
-        "from what its folder holds.",
+        "(mtr-ranking, mlc-ranking, ssl-ranking, error-curves, relieff-trees), describes: data sets, "
+        "rankers, splits and a judge. A study that was killed goes on from what its folder holds.",
         epilog=examples(
             "ferrank study plan.toml --output results",
             "ferrank study mtr-ranking --data sets -o results --jobs 2",
@@ -39,7 +39,7 @@ def add_to(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.extra import need
-    from ferrank.evaluate.measures import check_measure
+    from ferrank.evaluate.measures import MEASURES, check_measure
     from ferrank.evaluate.study import read_plan
 
     plan = read_plan(chosen.plan, data=chosen.data, folder=chosen.output)
@@ -53,14 +53,19 @@ def _run(chosen: argparse.Namespace) -> None:
         need("scikit_posthocs", "comparisons of several data sets")
     with progress_line() as progress:
         found = plan.study.run(n_jobs=chosen.n_jobs, progress=progress)
-    measure = wanted or found.main_measures[0]
-    for name in ("results.html", "results.md", "results.tex", "results.csv"):
-        found.save(Path(chosen.output) / name, measure)
+    measures = [wanted] if wanted else found.main_measures
+    for measure in measures:
+        # Data sets of several tasks have a table for each.
+        stem = "results" if len(measures) == 1 else f"results-{measure}"
+        for suffix in (".html", ".md", ".tex", ".csv"):
+            found.save(Path(chosen.output) / (stem + suffix), measure)
+        if len(measures) > 1:
+            print(f"{MEASURES[measure].title}\n")
+        print(found.to_text("markdown", measure))
+        if len(found.table(measure)) > 1:
+            print(found.compare(measure=measure).to_text())
     _make_figures(plan, found, Path(chosen.output))
     message(f"saved all numbers and tables to {chosen.output}")
-    print(found.to_text("markdown", measure))
-    if len(found.table(measure)) > 1:
-        print(found.compare(measure=measure).to_text())
 
 
 def _make_figures(plan: Any, found: Any, folder: Path) -> None:

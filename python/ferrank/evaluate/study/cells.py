@@ -13,7 +13,7 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
-from ferrank.evaluate.evaluation import UNWEIGHTED
+from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures, variance_of
 from ferrank.evaluate.rankings import collect
 from ferrank.evaluate.study.judges import Judge
@@ -131,8 +131,16 @@ class Cell:
                 about[name] = {"method": method, "n_trees": count, "ranking_seconds": seconds}
         rows = []
         for judge_name, judge in judges.items():
-            found = judge(train, rankings, test, roles)
+            try:
+                found = judge(train, rankings, test, roles)
+            except SettingError as error:
+                raise SettingError(f"judge: {self.data}, split {self.split}: {error}") from error
             for at, one in found.items() if isinstance(found, Mapping) else [(None, found)]:
+                if not isinstance(one, Evaluation):
+                    raise SettingError(
+                        f"judge: returns {type(one).__name__}; return an Evaluation, or a mapping of places "
+                        "to them"
+                    )
                 for measure, values in one.measures.items():
                     told = common | {"judge": judge_name, "at": at, "measure": measure}
                     rows += [

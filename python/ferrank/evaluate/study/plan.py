@@ -12,7 +12,7 @@ from typing import Any
 
 from ferrank._core import settings_json
 from ferrank.data.dataset import Dataset
-from ferrank.errors import ResourceError, SettingError
+from ferrank.errors import ResourceError, SettingError, hint
 from ferrank.evaluate.baselines import BASELINES, TRANSFORMATIONS
 from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.evaluate.study.cells import NoisyTruth
@@ -55,6 +55,7 @@ _KEYS = {
     "rankers",
     "figures",
 }
+_TASKS = ("classification", "regression", "multi-target", "multi-label", "hierarchical")
 _DATA = {"path", "test", "target", "target_last", "labels", "task", "hierarchy", "groups", "drop"}
 
 
@@ -133,7 +134,12 @@ def read_plan(
     for name, one in _section(told, "data", path).items():
         found = _dataset(one, start, f"data.{name}", path)
         (missing if isinstance(found, Path) else sets)[name] = found
-    if (missing and not is_own) or not sets:
+    if is_own and not sets:
+        found_none = "no folder was named" if data is None else f"{start} has none of its data sets"
+        raise ResourceError(
+            f"{plan}: {found_none}; give the folder that holds {', '.join(_paths_of(told))}, data=FOLDER"
+        )
+    if missing and not is_own:
         name, file = next(iter(missing.items()))
         raise ResourceError(
             f"{path}: data.{name}: {file}: no such file; give the folder that paths start from, data=FOLDER"
@@ -145,6 +151,13 @@ def read_plan(
         for name, one in told["data"].items()
         if name in sets and "splits" in one
     }
+    for name, of in only.items():
+        known = [*told["data"], *_TASKS]
+        unknown = next((one for one in of if one not in known), None)
+        if unknown is not None:
+            raise SettingError(
+                f"{path}: {name}.only: no data set or task '{unknown}'; {hint(unknown, known)}"
+            )
     seed = told.get("random_state", 0)
     if not isinstance(seed, int) or seed < 0:
         raise SettingError(f"{path}: random_state: {seed!r} is no seed; use an integer of at least 0")
@@ -167,6 +180,12 @@ def read_plan(
         for name, one in (_section(told, "figures", path) if "figures" in told else {}).items()
     }
     return Plan(study, measure, figures, list(missing))
+
+
+def _paths_of(told: dict[str, Any]) -> list[str]:
+    """Return the files of the first few data sets."""
+    paths = [one["path"] for one in told["data"].values() if "path" in one]
+    return [path if isinstance(path, str) else path[0] for path in paths][:3]
 
 
 def _without_only(section: dict[str, Any], only: dict[str, list[str]]) -> dict[str, Any]:
@@ -219,7 +238,7 @@ def _section(told: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
 def _check_keys(told: dict[str, Any], known: set[str], where: str, path: Path) -> None:
     unknown = next((key for key in told if key not in known), None)
     if unknown is not None:
-        raise SettingError(f"{path}: {where}{unknown}: no such key; there are {', '.join(sorted(known))}")
+        raise SettingError(f"{path}: {where}{unknown}: no such key; {hint(unknown, sorted(known))}")
 
 
 def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:

@@ -195,6 +195,11 @@ class Results:
         if unknown is not None:
             raise SettingError(f"methods: no '{unknown}' here; {hint(unknown, table.columns)}")
         table = table[list(methods) or _most_run(table)].dropna()
+        if name not in MEASURES:
+            raise SettingError(
+                f"measure: of '{name}' it is not known whether more is better; use "
+                "ferrank.evaluate.compare(results.table(measure), lower_is_better=...)"
+            )
         lower = not MEASURES[name].higher_is_better
         return compare(table, lower_is_better=lower, control=control, alpha=alpha)
 
@@ -220,8 +225,12 @@ class Results:
             The mean of ``a - b``, t, and the p-value of both sides.
         """
         values = self.values(measure)
-        if data not in values.index.get_level_values("data"):
-            raise SettingError(f"data: no '{data}' here")
+        there = list(dict.fromkeys(values.index.get_level_values("data")))
+        if data not in there:
+            raise SettingError(f"data: no '{data}' here; {hint(data, there)}")
+        for which, method in (("a", a), ("b", b)):
+            if method not in values.columns:
+                raise SettingError(f"{which}: no '{method}' here; {hint(method, values.columns)}")
         differences = (values.loc[data][a] - values.loc[data][b]).dropna().to_numpy()
         n = len(differences)
         if n < 2:
@@ -248,9 +257,13 @@ class Results:
         labelled: int | None = None,
     ) -> str:
         """Return :meth:`table` as Markdown, LaTeX or HTML, with the best of each data set marked."""
+        if how not in _FORMS:
+            raise SettingError(f"how: '{how}' is not one of {', '.join(_FORMS)}")
         name = self.measure_of(measure)
         table = self.table(name, labelled)
-        best = table.max(axis=1) if MEASURES[name].higher_is_better else table.min(axis=1)
+        best = table.iloc[:, 0] * np.nan
+        if name in MEASURES:
+            best = table.max(axis=1) if MEASURES[name].higher_is_better else table.min(axis=1)
         head = ["data", *map(str, table.columns)]
         rows = [
             [str(data), *(_cell(value, value == best[data], how) for value in row)]
@@ -278,13 +291,13 @@ class Results:
         name = self.measure_of(measure)
         n_splits = len(set(self.numbers["split"].to_pylist()))
         parts = [
-            f"<h1>{escape(MEASURES[name].title)} of {len(self.methods)} methods</h1>",
+            f"<h1>{escape(_title(name))} of {len(self.methods)} methods</h1>",
             f"<p>Means over {n_splits} splits; the best of each data set is bold.</p>",
             self.to_text("html", name),
         ]
         table = self.table(name)
         compared = table[_most_run(table)].dropna()
-        if min(compared.shape) > 1:
+        if min(compared.shape) > 1 and name in MEASURES:
             found = self.compare(*compared.columns, measure=name)
             parts += ["<h2>Comparison</h2>", f"<pre>{escape(found.to_text())}</pre>"]
         parts += ["<h2>Seconds for a ranking</h2>", self.seconds().to_html(float_format="{:.2f}".format)]
@@ -308,6 +321,10 @@ def _by_ranker(times: Any) -> Any:
     }
     renamed = times.rename(columns=shared)
     return renamed.loc[:, ~renamed.columns.duplicated()]
+
+
+def _title(measure: str) -> str:
+    return MEASURES[measure].title if measure in MEASURES else measure
 
 
 def _most_run(table: Any) -> list[str]:

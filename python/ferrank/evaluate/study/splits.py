@@ -99,11 +99,17 @@ class CrossValidation:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        if self.folds < 2 or self.repeats < 1:
-            raise SettingError(f"folds: {self.folds} must be 2 or more, repeats: {self.repeats} 1 or more")
+        if self.folds < 2:
+            raise SettingError(f"folds: {self.folds}; use 2 or more")
+        if self.repeats < 1:
+            raise SettingError(f"repeats: {self.repeats}; use 1 or more")
 
     def of(self, rows: Rows, seed: int) -> list[Split]:
         """Return the splits of ``rows``."""
+        if self.folds > rows.n_rows:
+            raise DataError(
+                f"folds: {self.folds} of {rows.n_rows} rows; use at most as many as there are rows"
+            )
         names = [f"{repeat}.{fold}" for repeat in range(self.repeats) for fold in range(self.folds)]
         labels = _label_sets(rows)
         if labels is None or rows.groups is not None:

@@ -23,17 +23,18 @@ from ferrank.data.dataset import Dataset
 from ferrank.data.labels import closed_sets
 from ferrank.data.source import read_all
 from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
+from ferrank.evaluate.baselines import BASELINES
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES, measures_of
 from ferrank.evaluate.rows import read_rows
-from ferrank.evaluate.study.cells import OF_MODELS, SCHEMA, Cell
+from ferrank.evaluate.study.cells import OF_MODELS, SCHEMA, Cell, NoisyTruth
 from ferrank.evaluate.study.judges import Judge, WeightedNeighbors
 from ferrank.evaluate.study.results import TIME, Results
 from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidden_rows
 from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
 from ferrank.progress import Progress, shown
-from ferrank.rankers.estimators import ranker_of
+from ferrank.rankers.estimators import RANKERS, ranker_of
 from ferrank.resources import check_processes
 
 __all__ = ["Study"]
@@ -113,15 +114,17 @@ class Study:
             if not names:
                 raise SettingError(f"{what}: there are none; give one at least")
         self.data = dict(data)
-        self.rankers = {name: ranker_of(one) for name, one in rankers.items()}
+        self.rankers = {name: _ranker(name, one) for name, one in rankers.items()}
         self.judge: Judge | Mapping[str, Judge] = WeightedNeighbors() if judge is None else judge
         self.splits = Repeated() if splits is None else splits
-        self.labelled: list[int | None] = [None] if labelled is None else list(labelled)
-        if any(one is not None and one < 1 for one in self.labelled):
-            raise SettingError(f"labelled: {self.labelled}; use numbers of rows from 1 on")
-        self.n_trees, self.only, self.own_splits = list(n_trees), dict(only or {}), dict(own_splits or {})
-        if any(one < 1 for one in self.n_trees):
-            raise SettingError(f"n_trees: {self.n_trees}; use numbers of trees from 1 on")
+        self.only, self.own_splits = dict(only or {}), dict(own_splits or {})
+        for where, one in [("splits", self.splits), *self.own_splits.items()]:
+            if not isinstance(one, (Repeated, CrossValidation)):
+                raise SettingError(f"{where}: {one!r} parts no rows; use Repeated or CrossValidation")
+        self.labelled: list[int | None] = (
+            [None] if labelled is None else [*_counts("labelled", labelled, "rows")]
+        )
+        self.n_trees = _counts("n_trees", n_trees, "trees")
         judges = self.judge if isinstance(self.judge, Mapping) else {}
         both = next((name for name in self.rankers if name in judges), None)
         if both is not None and both in self.only:
@@ -194,9 +197,9 @@ class Study:
             names.update(OF_MODELS, *map(measures_of, tasks))
         return [name for name in MEASURES if name in names]
 
-    def table(self, measure: str | None = None, labelled: int | None = None) -> Any:
+    def table(self, *args: Any, **settings: Any) -> Any:
         """Return :meth:`Results.table` of the results."""
-        return self._found().table(measure, labelled)
+        return self._found().table(*args, **settings)
 
     def compare(self, *methods: str, **settings: Any) -> Any:
         """Return :meth:`Results.compare` of the results."""
@@ -294,7 +297,8 @@ class Study:
             self._described[name]["rows"] += other.num_rows
             everything = np.arange(table.num_rows), np.arange(other.num_rows)
             return (table, other), roles, [("given", *everything)]
-        splits = self._splits_of(name).of(read_rows(source, roles, 0.75), self.random_state)
+        with _named(name):
+            splits = self._splits_of(name).of(read_rows(source, roles, 0.75), self.random_state)
         return (table, table), roles, splits
 
     def _splits_of(self, name: str) -> Repeated | CrossValidation:
@@ -376,6 +380,26 @@ class _Task:
             raise DataError(
                 f"{self._cell.data}, {self._cell.ranker}, split {self._cell.split}: {error}"
             ) from error
+
+
+def _ranker(name: str, given: Any) -> Any:
+    """Return the ranker or model that was given or named."""
+    if name == UNWEIGHTED:
+        raise SettingError(f"rankers: '{name}' is the baseline; call the ranker otherwise")
+    ranker = BASELINES[given]() if isinstance(given, str) and given in BASELINES else ranker_of(given)
+    is_model = hasattr(ranker, "predict") and hasattr(ranker, "get_params")
+    if not is_model and not hasattr(ranker, "_rank_source") and not isinstance(ranker, NoisyTruth):
+        known = ", ".join([*RANKERS, *BASELINES])
+        raise SettingError(f"rankers: '{name}' is no ranker and no model; give one, or one of {known}")
+    return ranker
+
+
+def _counts(setting: str, given: Any, of: str) -> list[int]:
+    """Return the numbers that were given, which must be 1 or more."""
+    is_list = isinstance(given, Sequence) and not isinstance(given, str)
+    if not is_list or not all(isinstance(one, int | np.integer) and one >= 1 for one in given):
+        raise SettingError(f"{setting}: {given!r}; use a list of numbers of {of} from 1 on")
+    return list(given)
 
 
 def _description(
@@ -488,8 +512,16 @@ def _cells_folder(folder: Path) -> Path:
 
 
 def _file_name(cell: Cell) -> str:
-    """Return a name for the cell's file; other characters than letters and digits are written as codes."""
-    return re.sub(r"[^\w.-]", lambda found: f"%{ord(found[0]):x}", cell.name)
+    """Return a name for the cell's file; other characters than letters and digits are written as codes.
+
+    Points are, too, but for that of the split, so that no two cells have the same file.
+    """
+
+    def coded(name: str, kept: str = "") -> str:
+        return re.sub(rf"[^\w{kept}-]", lambda found: f"%{ord(found[0]):x}", name)
+
+    own = cell.name.removeprefix(f"{cell.data}.{cell.ranker}.")
+    return f"{coded(cell.data)}.{coded(cell.ranker)}.{coded(own, '.')}"
 
 
 def _read(path: Path) -> pa.Table:

@@ -26,7 +26,7 @@ use super::router::Router;
 use super::walk::RowCodes;
 
 /// Rows that are walked together, at most and at least: upper parts of trees are read once for all of them.
-const BLOCK_ROWS: Range<usize> = 256..1 << 14;
+const BLOCK_ROWS: Range<usize> = 256..1 << 16;
 /// Codes, and numbers that are predicted, of the rows that are walked together, at most.
 const BLOCK_CELLS: usize = 1 << 20;
 

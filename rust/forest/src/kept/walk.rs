@@ -5,9 +5,9 @@ use ferrank_data::store::Code;
 
 use crate::oob::{LEAF, PackedTree};
 
-/// Number of rows that are walked together. A step has to wait until its node is in the cache; the waits of several rows
-/// overlap.
-const GROUP_ROWS: usize = 32;
+/// Number of rows that are walked side by side. A step has to wait until its node is in the cache; the waits of several
+/// rows overlap.
+const LANES: usize = 16;
 
 /// What the leaves of a tree predict.
 #[derive(Debug, Clone)]
@@ -43,41 +43,44 @@ pub(super) struct RowCodes<'a, C> {
 impl RoutedTree {
     /// Writes the leaf of each of `rows`.
     pub(super) fn leaves<C: Code>(&self, codes: &RowCodes<'_, C>, rows: &[u32], leaves: &mut [u32]) {
-        if self.packed.steps.is_empty() {
-            return leaves.fill(0);
-        }
-        for (rows, leaves) in rows.chunks(GROUP_ROWS).zip(leaves.chunks_mut(GROUP_ROWS)) {
-            match self.packed.has_subsets() {
-                true => self.walk::<C, true>(codes, rows, leaves),
-                false => self.walk::<C, false>(codes, rows, leaves),
-            }
+        match self.packed.has_subsets() {
+            _ if self.packed.steps.is_empty() => leaves.fill(0),
+            true => self.walk::<C, true>(codes, rows, leaves),
+            false => self.walk::<C, false>(codes, rows, leaves),
         }
     }
 
-    /// Walks at most [`GROUP_ROWS`] rows. Positions modulo the size of a group need no check.
+    /// Walks some rows side by side. The next row takes the lane of one that has reached its leaf: of all steps only the
+    /// last one of a row is hard to predict, and nothing but its node is written at the others.
     fn walk<C: Code, const SUBSETS: bool>(&self, codes: &RowCodes<'_, C>, rows: &[u32], leaves: &mut [u32]) {
-        let (steps, codes, n_columns) = (&self.packed.steps[..], codes.codes, codes.n_columns);
-        let [mut lanes, mut nodes, mut found] = [[0u32; GROUP_ROWS]; 3];
-        let mut starts = [0; GROUP_ROWS];
-        for ((lane, start), (number, &row)) in lanes.iter_mut().zip(&mut starts).zip((0..).zip(rows)) {
-            (*lane, *start) = (number, row as usize * n_columns);
-        }
-        let mut n = rows.len().min(GROUP_ROWS);
-        while n > 0 {
-            let mut ahead = 0;
-            for i in 0..n {
-                let lane = lanes[i % GROUP_ROWS];
-                let step = steps[nodes[i % GROUP_ROWS] as usize];
-                let code = codes[starts[lane as usize % GROUP_ROWS] + step.column as usize];
-                let next = self.packed.next::<C, SUBSETS>(step, code);
-                found[lane as usize % GROUP_ROWS] = next & !LEAF;
-                // A branch would be unpredictable.
-                (lanes[ahead % GROUP_ROWS], nodes[ahead % GROUP_ROWS]) = (lane, next);
-                ahead += usize::from(next & LEAF == 0);
+        let (steps, n_columns) = (&self.packed.steps[..], codes.n_columns);
+        let next = |node: u32, start: usize| {
+            let step = steps[node as usize];
+            self.packed.next::<C, SUBSETS>(step, codes.codes[start + step.column as usize])
+        };
+        let mut waiting = rows.iter().enumerate().map(|(place, &row)| (place, row as usize * n_columns));
+        let mut lanes = [(0usize, 0usize); LANES];
+        let mut nodes = [0u32; LANES];
+        let n_lanes = rows.len().min(LANES);
+        lanes.iter_mut().zip(&mut waiting).for_each(|(lane, row)| *lane = row);
+        if n_lanes == LANES {
+            'rows: loop {
+                for (lane, node) in lanes.iter_mut().zip(&mut nodes) {
+                    *node = next(*node, lane.1);
+                    if *node & LEAF != 0 {
+                        leaves[lane.0] = *node & !LEAF;
+                        let Some(row) = waiting.next() else { break 'rows };
+                        (*lane, *node) = (row, 0);
+                    }
+                }
             }
-            n = ahead;
         }
-        leaves.copy_from_slice(&found[..leaves.len()]);
+        for (&(place, start), node) in lanes[..n_lanes].iter().zip(&mut nodes) {
+            while *node & LEAF == 0 {
+                *node = next(*node, start);
+            }
+            leaves[place] = *node & !LEAF;
+        }
     }
 
     /// Adds what `leaves`, those of `rows`, predict to `sums`, n x n_components.
