@@ -658,9 +658,7 @@ def test_the_help_names_all_plans(capsys: pytest.CaptureFixture[str]) -> None:
         main(["study", "--help"])
     shown = capsys.readouterr().out
     assert all(plan in shown for plan in PLANS)
-    with pytest.raises(
-        fr.ResourceError, match="mtr-ranking: no folder was named; give"
-    ):
+    with pytest.raises(fr.ResourceError, match="mtr-ranking: no folder was named; give"):
         read_plan("mtr-ranking")
 
 

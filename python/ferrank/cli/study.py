@@ -38,17 +38,21 @@ def add_to(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
+    from ferrank.errors import SettingError
     from ferrank.evaluate.extra import need
     from ferrank.evaluate.measures import MEASURES, check_measure
     from ferrank.evaluate.study import read_plan
+    from ferrank.evaluate.study.figure_checks import check_measures
 
-    plan = read_plan(chosen.plan, data=chosen.data, folder=chosen.output)
+    plan = read_plan(chosen.plan, data=chosen.data, folder=chosen.output, measure=chosen.measure)
     if plan.missing:
         message(f"left out, for the files are not there: {', '.join(plan.missing)}")
-    wanted = chosen.measure or plan.measure
+    wanted, there = plan.measure, plan.study.measures()
     if wanted is not None:
         where = "measure" if chosen.measure else f"{chosen.plan}: measure"
-        check_measure(wanted, plan.study.measures() or [wanted], where)
+        check_measure(wanted, there or [wanted], where)
+    if there is not None and not plan.missing:
+        check_measures(plan.figures, there, str(chosen.plan))
     if len(plan.study.data) > 1:
         need("scikit_posthocs", "comparisons of several data sets")
     with progress_line() as progress:
@@ -64,16 +68,29 @@ def _run(chosen: argparse.Namespace) -> None:
         print(found.to_text("markdown", measure))
         if len(found.table(measure)) > 1:
             print(found.compare(measure=measure).to_text())
-    _make_figures(plan, found, Path(chosen.output))
+    failed = _make_figures(plan, found, Path(chosen.output))
     message(f"saved all numbers and tables to {chosen.output}")
+    if failed and not plan.missing:
+        raise SettingError(
+            f"figures: {', '.join(failed)} could not be made; the tables and the others are there"
+        )
 
 
-def _make_figures(plan: Any, found: Any, folder: Path) -> None:
-    """Make what figures the results allow; data sets that were left out may leave too little for some."""
+def _make_figures(plan: Any, found: Any, folder: Path) -> list[str]:
+    """Make what figures the results allow, and return the names of the others.
+
+    Data sets that were left out may leave too little for some. What is wrong with one takes no others away.
+    """
     from ferrank.errors import FerrankError
 
+    failed = []
     for name, figure in plan.figures.items():
         try:
             figure.make(found, folder, name)
         except FerrankError as error:
             message(f"figures.{name}: {error}")
+            failed.append(name)
+        except Exception as error:
+            message(f"figures.{name}: {type(error).__name__}: {error}")
+            failed.append(name)
+    return failed

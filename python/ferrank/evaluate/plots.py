@@ -28,6 +28,7 @@ _DASHES = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (1, 1)), (0, (4, 
 _RANDOM_COLOUR = "#777777"
 _PANEL_INCHES = (4.4, 3.5)
 _CD_HEIGHT = 1.6
+_MOST_TICKS = 25
 
 
 def plot_curves(curves: "Curves", path: Path = None) -> "Figure":
@@ -80,8 +81,11 @@ def plot_stability(stabilities: Mapping[str, "Stability"], path: Path = None) ->
     return save_figure(figure, path)
 
 
-def plot_comparison(comparison: "Comparison", path: Path = None) -> "Figure":
-    """Draw the diagram of critical differences; see :meth:`ferrank.evaluate.Comparison.plot`."""
+def plot_comparison(comparison: "Comparison", path: Path = None, title: str = "") -> "Figure":
+    """Draw the diagram of critical differences; see :meth:`ferrank.evaluate.Comparison.plot`.
+
+    The axis runs over all ranks that there can be. ``title`` is what is compared, such as a measure.
+    """
     import pandas as pd
 
     names = [shorten(name, 28) for name in comparison.methods]
@@ -103,8 +107,15 @@ def plot_comparison(comparison: "Comparison", path: Path = None) -> "Figure":
         marker_props={"color": COLOURS[0], "s": 22, "zorder": 3},
         crossbar_props={"color": COLOURS[1], "linewidth": 2.5},
     )
+    last = len(names)
+    margin = 0.05 + 0.02 * last
+    axes.set_xlim(1 - margin, last + margin)
+    axes.spines["top"].set_bounds(1, last)
+    axes.set_xticks(range(1, last + 1, -(-last // _MOST_TICKS)))
+    if title:
+        figure.suptitle(title, fontsize=9.5)
     # Above the numbers of the axis, which the library would draw it across.
-    start, width = comparison.mean_rank[0], comparison.critical_difference
+    start, width = 1.0, comparison.critical_difference
     axes.plot([start, start + width], [_CD_HEIGHT] * 2, color=COLOURS[1], linewidth=2.5, clip_on=False)
     axes.text(start + width, _CD_HEIGHT, f"  critical difference {width:.2f}", fontsize=9, va="center")
     better = "lower" if comparison.lower_is_better else "higher"

@@ -4,24 +4,30 @@ A plan names them, each with a kind and settings; :func:`read_figure` makes a :c
 are SVG files, tables Markdown files, and the numbers of a picture stand beside it in a CSV file.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Protocol
+from string import Formatter
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import stats
 
-from ferrank.errors import SettingError
+from ferrank.errors import SettingError, hint
 from ferrank.evaluate.compare import Comparison, compare
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES
 from ferrank.evaluate.stability import stability
 from ferrank.evaluate.study import meta
-from ferrank.evaluate.study.results import Results
+from ferrank.evaluate.study.figure_checks import DESCRIBED, NO_QUALITIES, check_forms, check_with_study
+from ferrank.evaluate.study.results import TIME, Results
 from ferrank.output import replace
+
+if TYPE_CHECKING:
+    from ferrank.evaluate.study.study import Study
 
 __all__ = ["FIGURES", "Figure", "read_figure"]
 
@@ -45,29 +51,73 @@ class Figure(Protocol):
             What it needs is not among the results.
         """
 
+    def check(self) -> None:
+        """Raise a SettingError if its settings do not make a figure, whatever the results."""
 
-def read_figure(told: Mapping[str, Any], start: Path, where: str) -> Figure:
+    def needs(self) -> set[str]:
+        """Return what of a study it needs: several "data", "labelled", "n_trees", kept "importances"."""
+
+
+def read_figure(
+    told: Mapping[str, Any],
+    start: Path,
+    where: str,
+    *,
+    measure: str | None = None,
+    study: "Study | None" = None,
+    missing: Sequence[str] = (),
+) -> Figure:
     """Return the figure that a plan describes; paths in it start at ``start``.
+
+    Parameters
+    ----------
+    told : mapping
+        The kind and the settings.
+    start : Path
+        The folder that paths start from.
+    where : str
+        How error messages start.
+    measure : str, optional
+        That of the plan, for figures that show one measure and name none.
+    study : Study, optional
+        That of the plan, whose names are those that the figure may name.
+    missing : sequence of str
+        Data sets of the plan that were left out of the study.
 
     Raises
     ------
     SettingError
-        The kind or a setting is unknown; the message starts with ``where``.
+        The kind or a setting is unknown, missing or wrong; the message starts with ``where``.
     """
     settings = dict(told)
     kind = settings.pop("kind", None)
-    if kind not in FIGURES:
+    if not isinstance(kind, str) or kind not in FIGURES:
         raise SettingError(f"{where}.kind: '{kind}' is not one of {', '.join(FIGURES)}")
-    known = signature(FIGURES[kind]).parameters
+    known = {
+        name: one
+        for name, one in signature(FIGURES[kind]).parameters.items()
+        if name not in FIGURES[kind].ignored
+    }
     unknown = next((key for key in settings if key not in known), None)
     if unknown is not None:
         raise SettingError(f"{where}.{unknown}: no such key; there are {', '.join(sorted(known))}")
+    needed = next(
+        (name for name, one in known.items() if one.default is one.empty and name not in told), None
+    )
+    if needed is not None:
+        raise SettingError(f"{where}.{needed}: a figure of the kind {kind} needs it; add {needed} = ...")
+    check_forms(kind, settings, where)
     if "path" in settings:
         settings["path"] = start / settings["path"]
+    if "measure" in known and measure is not None and (measure != TIME or FIGURES[kind].has_time):
+        settings.setdefault("measure", measure)
+    figure: Figure = FIGURES[kind](**settings)
     try:
-        figure: Figure = FIGURES[kind](**settings)
-    except TypeError as error:
-        raise SettingError(f"{where}: {error}") from error
+        figure.check()
+    except SettingError as error:
+        raise SettingError(f"{where}.{error}") from error
+    if study is not None:
+        check_with_study(figure, study, missing, where)
     return figure
 
 
@@ -81,6 +131,20 @@ class _Choice:
     judge: str | None = None
     labelled: int | None = None
     n_trees: Trees = None
+
+    ignored: ClassVar[tuple[str, ...]] = ()
+    """Settings of others that this kind has no use for; a plan must not name them."""
+    has_time: ClassVar[bool] = True
+    """Whether the measure may be the time to rank."""
+
+    def check(self) -> None:
+        """Raise an error if the measure is one that this kind does not show."""
+        if self.measure == TIME and not self.has_time:
+            raise SettingError("measure: seconds is no curve; name another measure, or use the kind table")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return set()
 
     def table(self, results: Results, measure: str | None = None) -> Any:
         """Return the means over splits: a row for each data set, a column for each method."""
@@ -107,7 +171,7 @@ class _Choice:
         ):
             unknown = next((one for one in wanted if one not in there), None)
             if unknown is not None:
-                raise SettingError(f"{what}: no '{unknown}' here; there are {', '.join(map(str, there))}")
+                raise SettingError(f"{what}: no '{unknown}' here; {hint(unknown, map(str, there))}")
         if self.data:
             table = table.loc[list(self.data)]
         return table[list(self.methods)] if self.methods else table.dropna(axis="columns", how="all")
@@ -117,7 +181,7 @@ class _Choice:
     ) -> Comparison:
         name = results.measure_of(measure or self.measure)
         table = self.table(results, name).dropna()
-        if name != "seconds":
+        if name != TIME:
             table = table.round(_DECIMALS)
         return compare(table, lower_is_better=not MEASURES[name].higher_is_better, control=control)
 
@@ -139,13 +203,24 @@ class Curve(_Choice):
 
     x: str = "n_trees"
 
+    has_time: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Raise an error if there is no such axis."""
+        super().check()
+        if self.x not in _AXES:
+            raise SettingError(f"x: '{self.x}' is not one of {', '.join(_AXES)}")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"labelled"} if self.x == "labelled" else set()
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg`` and ``name.csv``."""
         from ferrank.evaluate.plots import COLOURS, save_figure, tidy
         from ferrank.ranking.plot import need_matplotlib
 
-        if self.x not in _AXES:
-            raise SettingError(f"x: '{self.x}' is not one of {', '.join(_AXES)}")
+        self.check()
         measure = results.measure_of(self.measure)
         rows = self._rows(results, measure)
         names = list(dict.fromkeys(rows["data"]))
@@ -184,21 +259,20 @@ class Curve(_Choice):
         frame = results.frame
         frame = frame[frame["measure"] == measure]
         judge = self.judge
-        if judge is None and results.judges:
-            judge = frame["judge"].dropna().iloc[0]
+        if judge is None:
+            judge = next(iter(frame["judge"].dropna()), None)
         if judge is not None:
             frame = frame[frame["judge"] == judge]
         if self.x != "labelled":
-            frame = frame[
-                frame["labelled"].isna() if self.labelled is None else frame["labelled"] == self.labelled
-            ]
-        if self.x != "n_trees" and isinstance(self.n_trees, int):
-            frame = frame[frame["n_trees"].isna() | (frame["n_trees"] == self.n_trees)]
-        for column, wanted in (("data", self.data), ("method", self.methods)):
+            labelled = self.labelled
+            if labelled is None and not frame["labelled"].isna().any():
+                labelled = frame["labelled"].max()
+            frame = frame[frame["labelled"].isna() if labelled is None else frame["labelled"] == labelled]
+        if self.x != "n_trees":
+            frame = _of_trees(frame, self.n_trees if isinstance(self.n_trees, int) else None)
+        for key, column, wanted in (("data", "data", self.data), ("methods", "method", self.methods)):
             if wanted:
-                unknown = next((one for one in wanted if one not in set(frame[column])), None)
-                if unknown is not None:
-                    raise SettingError(f"{column}: no '{unknown}' among the results with {measure}")
+                _check_there(wanted, frame[column], key)
                 frame = frame[frame[column].isin(list(wanted))]
         if frame.empty:
             raise SettingError(f"labelled: no results of {measure} with {self.labelled}")
@@ -216,12 +290,18 @@ class Saturation(_Choice):
 
     measures: Sequence[str] = ()
 
+    ignored: ClassVar[tuple[str, ...]] = ("measure", "n_trees")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"data", "n_trees"}
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.md``."""
         counts = sorted(set(results.frame["n_trees"].dropna().astype(int)))
         if len(counts) < 2:
             raise SettingError("n_trees: the study has fewer than two numbers of trees")
-        measures = list(self.measures) or results.measures
+        measures = list(self.measures) or _qualities(results, self.judge)
         methods = list(self.methods) or [
             one for one in results.methods if results.frame.query("method == @one")["n_trees"].notna().any()
         ]
@@ -274,17 +354,30 @@ class Ranks(_Choice):
     control: str | None = None
     by: str = "method"
 
+    def check(self) -> None:
+        """Raise an error if it ranks neither methods nor the numbers of trees of one method."""
+        if self.by not in ("method", "n_trees"):
+            raise SettingError(f"by: '{self.by}' is not one of method, n_trees")
+        if self.by == "n_trees" and len(self.methods) != 1:
+            raise SettingError(f"methods: {len(self.methods)} are named; by = 'n_trees' ranks those of one")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"data", "n_trees"} if self.by == "n_trees" else {"data"}
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg`` and ``name.txt``."""
+        from ferrank.evaluate.plots import plot_comparison
+
+        self.check()
+        title = MEASURES[results.measure_of(self.measure)].title
         if self.by == "n_trees":
-            found = self._over_trees(results)
-        elif self.by == "method":
-            found = self.compared(results, control=self.control)
+            found, title = self._over_trees(results), f"{title}, {self.methods[0]}"
         else:
-            raise SettingError(f"by: '{self.by}' is not one of method, n_trees")
+            found = self.compared(results, control=self.control)
         picture = folder / f"{name}.svg"
-        found.plot(picture)
-        return [picture, _written(folder / f"{name}.txt", found.to_text() + "\n")]
+        plot_comparison(found, picture, title)
+        return [picture, _written(folder / f"{name}.txt", f"{title}\n\n{found.to_text()}\n")]
 
     def _over_trees(self, results: Results) -> Comparison:
         import pandas as pd
@@ -309,19 +402,33 @@ class Best(_Choice):
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     measures: Sequence[str] = ()
 
+    ignored: ClassVar[tuple[str, ...]] = ("measure", "methods")
+
+    def check(self) -> None:
+        """Raise an error if there are no groups, or an empty one."""
+        _check_groups(self.groups)
+        if not self.groups:
+            raise SettingError("groups: there are none; name lists of methods, { first = ['a', 'b'] }")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"data"} if any(len(one) > 1 for one in self.groups.values()) else set()
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.md``."""
-        if not self.groups:
-            raise SettingError("groups: there are none; name lists of methods")
-        measures = list(self.measures) or results.measures
+        self.check()
+        measures = list(self.measures) or _qualities(results, self.judge)
         found, raw = {}, []
         for measure in measures:
             for group, methods in self.groups.items():
                 choice = _Choice(measure, methods, self.data, self.judge, self.labelled, self.n_trees)
+                if len(methods) == 1:
+                    choice.table(results, measure)
+                    continue
                 one = choice.compared(results)
                 found[measure, group] = one
                 raw.append(one.friedman[1] if len(methods) > 2 else one.wilcoxon[0, 1])
-        adjusted = stats.false_discovery_control(np.nan_to_num(raw, nan=1.0))
+        adjusted = stats.false_discovery_control(np.nan_to_num(raw, nan=1.0)) if raw else []
         p = dict(zip(found, adjusted, strict=True))
         lines = [
             "| measure | " + " | ".join(self.groups) + " |",
@@ -329,7 +436,10 @@ class Best(_Choice):
         ]
         for measure in measures:
             cells = []
-            for group in self.groups:
+            for group, methods in self.groups.items():
+                if len(methods) == 1:
+                    cells.append(f"{methods[0]} (1.00)")
+                    continue
                 one = found[measure, group]
                 ranks = ", ".join(f"{rank:.2f}" for rank in one.mean_rank)
                 star = "\\*" if p[measure, group] < one.alpha else ""
@@ -351,9 +461,11 @@ class Against(_Choice):
     control: str = UNWEIGHTED
     measures: Sequence[str] = ()
 
+    ignored: ClassVar[tuple[str, ...]] = ("measure",)
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.md``."""
-        measures = list(self.measures) or results.measures
+        measures = list(self.measures) or _qualities(results, self.judge)
         methods = [one for one in self.methods or results.methods if one != self.control]
         cells, raw = {}, []
         for measure in measures:
@@ -390,6 +502,12 @@ class Radar(_Choice):
 
     measures: Sequence[str] = ()
 
+    ignored: ClassVar[tuple[str, ...]] = ("measure",)
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"data"}
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg`` and ``name.csv``."""
         import pandas as pd
@@ -397,14 +515,14 @@ class Radar(_Choice):
         from ferrank.evaluate.plots import COLOURS, save_figure
         from ferrank.ranking.plot import need_matplotlib
 
-        measures = list(self.measures) or results.measures
+        measures = list(self.measures) or _qualities(results, self.judge)
         rows = {}
         for measure in measures:
             one = self.compared(results, measure)
             rows[measure] = dict(zip(one.methods, one.mean_rank, strict=True))
         ranks = pd.DataFrame(rows).T
         ranks = ranks[list(self.methods) or list(ranks.columns)]
-        figure = need_matplotlib()(figsize=(7.5, 6.5), dpi=150, layout="constrained")
+        figure = need_matplotlib()(figsize=(8.5, 6.5), dpi=150, layout="constrained")
         axes = figure.subplots(subplot_kw={"projection": "polar"})
         angles = np.linspace(0, 2 * np.pi, len(measures), endpoint=False)
         for number, method in enumerate(ranks.columns):
@@ -417,8 +535,21 @@ class Radar(_Choice):
                 linestyle=_DASHES[number % len(_DASHES)],
                 marker=".",
             )
-        axes.set_xticks(angles, [MEASURES[one].title for one in measures], fontsize=8)
-        axes.set_ylim(0.8, len(ranks.columns) + 0.2)
+        outer = len(ranks.columns) + 0.2
+        axes.set_xticks(angles, [""] * len(measures))
+        axes.set_ylim(0.8, outer)
+        for angle, measure in zip(angles, measures, strict=True):
+            # Texts start or end at the frame, so that they do not cross it.
+            across, up = np.round([np.cos(angle), np.sin(angle)], 6)
+            axes.text(
+                angle,
+                outer + 0.04 * (outer - 0.8),
+                fill(MEASURES[measure].title, 20),
+                fontsize=8,
+                ha="center" if abs(across) < 0.2 else "left" if across > 0 else "right",
+                va="center" if abs(up) < 0.2 else "bottom" if up > 0 else "top",
+            )
+        figure.suptitle("Average ranks over data sets: the nearer to the centre, the better", fontsize=9.5)
         axes.set_yticks(range(1, len(ranks.columns) + 1))
         axes.tick_params(axis="y", labelsize=7)
         figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
@@ -437,6 +568,19 @@ class Delta(_Choice):
     """
 
     pairs: Mapping[str, str] = field(default_factory=dict)
+
+    ignored: ClassVar[tuple[str, ...]] = ("methods", "labelled", "n_trees")
+    has_time: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Raise an error if there are no pairs."""
+        super().check()
+        if not self.pairs:
+            raise SettingError("pairs: there are none; name methods, { first = 'second' }")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"labelled"}
 
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.md``."""
@@ -470,6 +614,13 @@ class Delta(_Choice):
 class Areas(_Choice):
     """Areas under curves over the number of labelled rows, as mean heights, and average ranks by them."""
 
+    ignored: ClassVar[tuple[str, ...]] = ("labelled", "n_trees")
+    has_time: ClassVar[bool] = False
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"labelled"}
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.md``."""
         measure = results.measure_of(self.measure)
@@ -487,14 +638,14 @@ class Areas(_Choice):
 def _areas(results: Results, choice: _Choice, measure: str) -> Any:
     """Return the mean height over the numbers of labelled rows: a row for each data set."""
     frame = results.frame
-    frame = frame[(frame["measure"] == measure) & frame["labelled"].notna()]
-    judge = choice.judge or (results.judges[0] if results.judges else None)
+    frame = _of_trees(frame[(frame["measure"] == measure) & frame["labelled"].notna()])
+    judge = choice.judge or next(iter(frame["judge"].dropna()), None)
     if judge is not None:
         frame = frame[frame["judge"] == judge]
-    if choice.data:
-        frame = frame[frame["data"].isin(list(choice.data))]
-    if choice.methods:
-        frame = frame[frame["method"].isin(list(choice.methods))]
+    for key, column, wanted in (("data", "data", choice.data), ("methods", "method", choice.methods)):
+        if wanted:
+            _check_there(wanted, frame[column], key)
+            frame = frame[frame[column].isin(list(wanted))]
     if frame.empty:
         raise SettingError(f"labelled: no results of {measure} with numbers of labelled rows")
 
@@ -517,21 +668,38 @@ class Pixels(_Choice):
 
     shape: Sequence[int] = (8, 8)
 
+    ignored: ClassVar[tuple[str, ...]] = ("measure", "judge", "n_trees")
+
+    def check(self) -> None:
+        """Raise an error if there are several data sets."""
+        if len(self.data) > 1:
+            raise SettingError(f"data: {len(self.data)} are named; pixels are those of one")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"importances"}
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg``."""
         from ferrank.evaluate.plots import save_figure
         from ferrank.ranking.plot import need_matplotlib
 
-        frame = results.frame
-        frame = frame[frame["measure"] == "importance"]
+        self.check()
+        frame = _importances(results)
         if self.labelled is not None:
             frame = frame[frame["labelled"] == self.labelled]
-        methods, [data] = list(self.methods), list(self.data)
+        sets = list(self.data) or list(dict.fromkeys(frame["data"]))
+        _check_there(self.data, frame["data"], "data")
+        if len(sets) != 1:
+            raise SettingError(f"data: pixels are those of one data set; name one of {', '.join(sets)}")
+        [data] = sets
+        frame = frame[frame["data"] == data]
+        methods = list(self.methods) or list(dict.fromkeys(frame["method"]))
+        _check_there(methods, frame["method"], "methods")
         figure = need_matplotlib()(figsize=(3.2 * 2, 3.2 * len(methods)), dpi=150, layout="constrained")
         panels = np.atleast_2d(figure.subplots(len(methods), 2))
         for row, method in zip(panels, methods, strict=True):
-            one = frame[(frame["data"] == data) & (frame["method"] == method)]
-            by_place = one.groupby("at")["value"]
+            by_place = frame[frame["method"] == method].groupby("at")["value"]
             if by_place.ngroups != self.shape[0] * self.shape[1]:
                 raise SettingError(
                     f"shape: {list(self.shape)} does not fit the {by_place.ngroups} features of '{data}' "
@@ -555,12 +723,16 @@ class Pixels(_Choice):
 class Stability(_Choice):
     """How alike the rankings of the splits are (Slavkov et al. 2020, Fig. 7), a row for each data set."""
 
+    ignored: ClassVar[tuple[str, ...]] = ("measure", "judge", "labelled", "n_trees")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"importances"}
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.md``."""
-        frame = results.frame
-        frame = frame[frame["measure"] == "importance"]
-        if frame.empty:
-            raise SettingError("judges: none kept the importances; add one of the kind importances")
+        frame = _importances(results)
+        _check_there(self.methods, frame["method"], "methods")
         methods = list(self.methods) or list(dict.fromkeys(frame["method"]))
         lines = [
             "Mean instability over the sizes of the lists of best features: 0 the same, 1 as random rankings",
@@ -598,6 +770,38 @@ class Heat(_Choice):
     row_title: str = ""
     column_title: str = ""
 
+    ignored: ClassVar[tuple[str, ...]] = ("methods",)
+
+    def check(self) -> None:
+        """Raise an error if the pattern does not name a method for each two of at least two values."""
+        for key in ("rows", "columns"):
+            if not getattr(self, key):
+                raise SettingError(f"{key}: there are none; name the values of a setting, as [1, 5, 10]")
+        if len(self.rows) * len(self.columns) < 2:
+            raise SettingError("rows: one method is named; name more values, as rows or as columns")
+        try:
+            fields = {name for _, name, _, _ in Formatter().parse(self.pattern) if name is not None}
+            called = self.called() if fields <= {"row", "column"} else {}
+        except ValueError as error:
+            raise SettingError(f"pattern: '{self.pattern}': {error}; use {{row}} and {{column}}") from error
+        if len(set(called.values())) < len(self.rows) * len(self.columns):
+            raise SettingError(
+                f"pattern: '{self.pattern}' does not name another method for each row and column; "
+                "use {row} and {column}"
+            )
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"data"}
+
+    def called(self) -> dict[tuple[Any, Any], str]:
+        """Return the methods by row and column."""
+        return {
+            (row, column): self.pattern.format(row=row, column=column)
+            for row in self.rows
+            for column in self.columns
+        }
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg`` and ``name.csv``."""
         import pandas as pd
@@ -605,17 +809,17 @@ class Heat(_Choice):
         from ferrank.evaluate.plots import save_figure
         from ferrank.ranking.plot import need_matplotlib
 
-        called = {
-            (row, column): self.pattern.format(row=row, column=column)
-            for row in self.rows
-            for column in self.columns
-        }
-        if len(called) < 2:
-            raise SettingError("rows: name values of the two settings, as rows and columns")
+        self.check()
+        called = self.called()
         choice = _Choice(
             self.measure, list(called.values()), self.data, self.judge, self.labelled, self.n_trees
         )
-        one = choice.compared(results)
+        try:
+            one = choice.compared(results)
+        except SettingError as error:
+            if not str(error).startswith("methods: "):
+                raise
+            raise SettingError(f"pattern: '{self.pattern}' names methods: {str(error)[9:]}") from error
         ranks = dict(zip(one.methods, one.mean_rank, strict=True))
         values = pd.DataFrame(
             [[ranks[called[row, column]] for column in self.columns] for row in self.rows],
@@ -633,11 +837,12 @@ class Heat(_Choice):
         axes.set_yticks(range(len(self.rows)), list(map(str, self.rows)), fontsize=8)
         axes.set_xlabel(self.column_title, fontsize=9)
         axes.set_ylabel(self.row_title, fontsize=9)
-        middle = values.to_numpy().mean()
         for (row, column), value in np.ndenumerate(values.to_numpy()):
-            colour = "white" if value < middle else "black"
+            is_dark = np.dot(picture.to_rgba(value)[:3], _LUMINANCE) < 0.5
+            colour = "white" if is_dark else "black"
             axes.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize=7, color=colour)
-        figure.colorbar(picture, ax=axes, label="average rank")
+        title = MEASURES[results.measure_of(self.measure)].title
+        figure.colorbar(picture, ax=axes, label=f"average rank, {title}")
         path, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
         save_figure(figure, path)
         replace(numbers, lambda partial: values.round(3).to_csv(partial))
@@ -659,6 +864,20 @@ class Meta(_Choice):
     max_depth: int = 2
     min_samples_leaf: int = 4
 
+    def check(self) -> None:
+        """Raise an error if a number is too small, a group empty, or nothing describes the data sets."""
+        _check_groups(self.groups)
+        for setting in ("folds", "max_depth", "min_samples_leaf"):
+            least = 2 if setting == "folds" else 1
+            if getattr(self, setting) < least:
+                raise SettingError(f"{setting}: {getattr(self, setting)} is too small; use {least} or more")
+        if not self.describe:
+            raise SettingError(f"describe: there is none; name some of {', '.join(DESCRIBED)}")
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return {"data"}
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg``, ``name.md`` and ``name.csv``."""
         import pandas as pd
@@ -666,10 +885,7 @@ class Meta(_Choice):
 
         from ferrank.evaluate.plots import save_figure
 
-        for setting in ("folds", "max_depth", "min_samples_leaf"):
-            least = 2 if setting == "folds" else 1
-            if getattr(self, setting) < least:
-                raise SettingError(f"{setting}: {getattr(self, setting)} is too small; use {least} or more")
+        self.check()
         about, best = self._described(results), self._best(results)
         if len(best) < 2:
             raise SettingError(f"data: a tree needs 2 data sets at least, here are results of {len(best)}")
@@ -738,6 +954,8 @@ class Significant(_Choice):
 
     published: str = ""
 
+    ignored: ClassVar[tuple[str, ...]] = ("judge", "labelled", "n_trees")
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.md``."""
         measure = results.measure_of(self.measure)
@@ -802,6 +1020,37 @@ class Published:
     value: str = "value"
     judge: str | None = None
 
+    ignored: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> None:
+        """Raise an error if the file, where it is there, has not the columns."""
+        if self.path.exists():
+            self._read()
+
+    def needs(self) -> set[str]:
+        """Return what of a study it needs."""
+        return set()
+
+    def _read(self) -> Any:
+        import pandas as pd
+
+        try:
+            published = pd.read_csv(self.path, dtype=str, keep_default_na=False)
+        except (OSError, ValueError) as error:
+            raise SettingError(f"path: {self.path}: {error}; name a CSV file") from error
+        named = [("value", self.value)]
+        if self.n_trees:
+            named.append(("trees", self.trees))
+        for key in ("data", "methods", "measures"):
+            for ours, theirs in getattr(self, key).items():
+                named += [(f"{key}.{ours}", column) for column in theirs]
+        for key, column in named:
+            if column not in published.columns:
+                raise SettingError(
+                    f"{key}: {self.path} has no column '{column}'; {hint(column, published.columns)}"
+                )
+        return published
+
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.md`` and ``name.csv``; without the file, a line that says so."""
         import pandas as pd
@@ -809,7 +1058,7 @@ class Published:
         path = folder / f"{name}.md"
         if not self.path.exists():
             return [_written(path, f"{self.path}: there is no such file; nothing to compare with.\n")]
-        published = pd.read_csv(self.path, dtype=str, keep_default_na=False)
+        published = self._read()
         rows = []
         counts: Sequence[int | None] = self.n_trees or [None]
         for count in counts:
@@ -833,7 +1082,7 @@ class Published:
                                 "method": method,
                                 "n_trees": count,
                                 "measure": measure,
-                                "published": float(chosen[self.value].iloc[0]),
+                                "published": self._number(chosen[self.value].iloc[0]),
                                 "found": table.loc[data, method],
                                 "unweighted": table.loc[data].get(UNWEIGHTED, np.nan),
                             }
@@ -844,6 +1093,14 @@ class Published:
         numbers = folder / f"{name}.csv"
         replace(numbers, lambda partial: found.to_csv(partial, index=False))
         return [_written(path, self._text(found)), numbers]
+
+    def _number(self, text: str) -> float:
+        try:
+            return float(text)
+        except ValueError as error:
+            raise SettingError(
+                f"value: '{text}' in the column {self.value} of {self.path} is no number"
+            ) from error
 
     def _text(self, found: Any) -> str:
         found = found.copy()
@@ -867,8 +1124,10 @@ class Published:
 
 _AXES = {"n_trees": "trees", "labelled": "labelled rows", "at": "features"}
 _DASHES = ("-", "--", "-.", ":")
+_LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""How bright red, green and blue look (ITU-R BT.709)."""
 
-FIGURES: dict[str, Callable[..., Any]] = {
+FIGURES: dict[str, Any] = {
     "table": Table,
     "curve": Curve,
     "saturation": Saturation,
@@ -886,6 +1145,45 @@ FIGURES: dict[str, Callable[..., Any]] = {
     "published": Published,
 }
 """Kinds of figures, by the names that plans call them."""
+
+
+def _qualities(results: Results, judge: str | None) -> list[str]:
+    """Return the measures that say how good methods are, by a value for each method rather than a curve."""
+    frame = results.frame
+    if judge is not None:
+        frame = frame[frame["judge"] == judge]
+    placed = frame.dropna(subset=["at"])
+    curves = {*NO_QUALITIES, *placed.loc[placed["at"] > 1, "measure"]}
+    found = [one for one in dict.fromkeys(frame["measure"]) if one in MEASURES and one not in curves]
+    if not found:
+        raise SettingError(f"measures: name some of {', '.join(results.measures)}")
+    return found
+
+
+def _of_trees(frame: Any, n_trees: int | None = None) -> Any:
+    """Return the rows of this number of trees, by default of the greatest, and those without a number."""
+    n_trees = frame["n_trees"].dropna().max() if n_trees is None else n_trees
+    return frame[frame["n_trees"].isna() | (frame["n_trees"] == n_trees)]
+
+
+def _importances(results: Results) -> Any:
+    frame = _of_trees(results.frame[results.frame["measure"] == "importance"])
+    if frame.empty:
+        raise SettingError("judges: none kept the importances; add one of the kind importances")
+    return frame
+
+
+def _check_there(wanted: Iterable[str], there: Iterable[Any], key: str) -> None:
+    names = list(dict.fromkeys(there))
+    unknown = next((one for one in wanted if one not in names), None)
+    if unknown is not None:
+        raise SettingError(f"{key}: no '{unknown}' here; {hint(unknown, names)}")
+
+
+def _check_groups(groups: Mapping[str, Sequence[str]]) -> None:
+    empty = next((name for name, methods in groups.items() if not methods), None)
+    if empty is not None:
+        raise SettingError(f"groups.{empty}: there are no methods; name one at least")
 
 
 def _handles(panels: Any) -> Any:

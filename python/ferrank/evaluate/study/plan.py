@@ -85,6 +85,7 @@ def read_plan(
     *,
     data: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
+    measure: str | None = None,
 ) -> Plan:
     r"""Read a study from a TOML file.
 
@@ -97,6 +98,8 @@ def read_plan(
         ferrank, data sets that are not there are left out.
     folder : path, optional
         Where results are kept, as of :class:`Study`.
+    measure : str, optional
+        What is shown instead of the plan's ``measure``, in figures without one of their own, too.
 
     Returns
     -------
@@ -173,10 +176,13 @@ def read_plan(
         folder=folder,
         random_state=seed,
     )
-    if (measure := told.get("measure")) is not None:
-        check_measure(measure, MEASURES, f"{path}: measure")
+    if (own_measure := told.get("measure")) is not None:
+        check_measure(own_measure, MEASURES, f"{path}: measure")
+    measure = own_measure if measure is None else measure
     figures = {
-        name: read_figure(one, start, f"{path}: figures.{name}")
+        name: read_figure(
+            one, start, f"{path}: figures.{name}", measure=measure, study=study, missing=list(missing)
+        )
         for name, one in (_section(told, "figures", path) if "figures" in told else {}).items()
     }
     return Plan(study, measure, figures, list(missing))
