@@ -87,10 +87,8 @@ def _make_figures(plan: Any, found: Any, folder: Path) -> list[str]:
     for name, figure in plan.figures.items():
         try:
             figure.make(found, folder, name)
-        except FerrankError as error:
-            message(f"figures.{name}: {error}")
-            failed.append(name)
         except Exception as error:
-            message(f"figures.{name}: {type(error).__name__}: {error}")
+            kind = "" if isinstance(error, FerrankError) else f"{type(error).__name__}: "
+            message(f"figures.{name}: {kind}{error}")
             failed.append(name)
     return failed

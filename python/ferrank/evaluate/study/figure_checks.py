@@ -11,7 +11,7 @@ from ferrank.errors import SettingError, hint
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.evaluate.study.judges import KeptImportances
-from ferrank.evaluate.study.results import TIME
+from ferrank.evaluate.study.results import MAIN_MEASURES, TIME
 
 if TYPE_CHECKING:
     from ferrank.evaluate.study.study import Study
@@ -22,9 +22,6 @@ NO_QUALITIES = ("forward_error", "reverse_error", "relevance", "importance", "sp
 """What figures of all measures leave out: curves, and what does not say how good a method is."""
 DESCRIBED = ("rows", "features", "nominal", "targets")
 """What a study says of its data sets."""
-_MAIN = ("rrmse", "accuracy", "pooled_auprc")
-"""Of these a figure without a measure shows the one that there is, as :attr:`Results.main_measures`."""
-
 Form = tuple[Callable[[Any], bool], str]
 """Whether a value has the form, and what the form is called."""
 
@@ -193,7 +190,7 @@ def check_measures(figures: Mapping[str, Any], there: Sequence[str], where: str)
     where : str
         The plan.
     """
-    main = [one for one in _MAIN if one in there]
+    main = [one for one in MAIN_MEASURES if one in there]
     for name, figure in figures.items():
         measures = getattr(figure, "measures", None)
         for one in measures or ():

@@ -78,9 +78,9 @@ def read_figure(
     where : str
         How error messages start.
     measure : str, optional
-        That of the plan, for figures that show one measure and name none.
+        The measure of the plan, for figures that show one measure and name none.
     study : Study, optional
-        That of the plan, whose names are those that the figure may name.
+        The study of the plan. A figure may name only its data sets, methods and judges.
     missing : sequence of str
         Data sets of the plan that were left out of the study.
 
@@ -165,13 +165,8 @@ class _Choice:
         return self._of(table)
 
     def _of(self, table: Any) -> Any:
-        for wanted, there, what in (
-            (self.methods, table.columns, "methods"),
-            (self.data, table.index, "data"),
-        ):
-            unknown = next((one for one in wanted if one not in there), None)
-            if unknown is not None:
-                raise SettingError(f"{what}: no '{unknown}' here; {hint(unknown, map(str, there))}")
+        _check_there(self.methods, table.columns, "methods")
+        _check_there(self.data, table.index, "data")
         if self.data:
             table = table.loc[list(self.data)]
         return table[list(self.methods)] if self.methods else table.dropna(axis="columns", how="all")

@@ -18,9 +18,9 @@ from ferrank.evaluate.compare import Comparison, compare
 from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.output import check_path, replace
 
-__all__ = ["TIME", "Results"]
+__all__ = ["MAIN_MEASURES", "TIME", "Results"]
 
-_BY_TASK = ("rrmse", "accuracy", "pooled_auprc")
+MAIN_MEASURES = ("rrmse", "accuracy", "pooled_auprc")
 """The measures that stand for a task where none is named: numbers, classes, label sets."""
 TIME = "seconds"
 """What stands for a measure where times are compared."""
@@ -90,7 +90,7 @@ class Results:
     @property
     def main_measures(self) -> list[str]:
         """The measures that stand for the tasks of the data sets, or else the first one there is."""
-        return [name for name in _BY_TASK if name in self.measures] or self.measures[:1]
+        return [name for name in MAIN_MEASURES if name in self.measures] or self.measures[:1]
 
     def measure_of(self, measure: str | None) -> str:
         """Return ``measure``, or the one that stands for the tasks of the study.
