@@ -1,11 +1,16 @@
 """What the tests share: data, and a keyboard."""
 
+import os
 import signal
 from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pytest
+
+# Dask gives up a worker for good if it is down this long after an earlier end of it, though another may be
+# starting in its place: a cluster of one worker then has none, and waits.
+os.environ["DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT"] = "10 minutes"
 
 
 @pytest.fixture(scope="session")

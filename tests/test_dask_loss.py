@@ -69,7 +69,6 @@ def left_of(cluster: distributed.LocalCluster) -> set[str]:
 def test_a_worker_that_is_killed_changes_no_bit(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from kills import PHASES, ranked_while_killed, whole_of
 
-    monkeypatch.setitem(dask.config.config["distributed"]["deploy"], "lost-worker-timeout", "10 minutes")
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     monkeypatch.setattr("ferrank.distributed.plan._RANK_BYTES", 1)
     ranker = next(name for name, phases in PHASES.items() if task in phases.values())
@@ -265,12 +264,8 @@ def deadly(number: int) -> pd.DataFrame:
 
 
 def test_workers_that_die_again_and_again_and_clusters_that_restart_are_clear_errors() -> None:
-    settings = {
-        "distributed.scheduler.allowed-failures": 0,
-        "distributed.deploy.lost-worker-timeout": "10 minutes",
-    }
     with (
-        dask.config.set(settings),
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit="2GB"
         ) as cluster,
