@@ -235,7 +235,7 @@ def test_the_pattern_of_a_heat_map_is_named(tmp_path: Path) -> None:
         ({"kind": "delta", "pairs": {"relief": "rlief"}}, "pairs: no method 'rlief' in this study; did you"),
         ({"kind": "table", "measure": "acuracy"}, "measure: no 'acuracy' here; did you mean accuracy?"),
         ({"kind": "radar", "measures": ["acuracy"]}, "measures: no 'acuracy' here; did you mean accuracy?"),
-        ({"kind": "radar", "measure": "accuracy"}, "measure: no such key; there are data, judge"),
+        ({"kind": "radar", "measure": "accuracy"}, "measure: no such key; did you mean measures"),
         ({"kind": "curve", "measure": "seconds"}, "measure: seconds is no curve"),
         ({"kind": "curve", "x": "trees"}, "x: 'trees' is not one of n_trees, labelled, at"),
         ({"kind": "ranks", "by": "x"}, "by: 'x' is not one of method, n_trees"),

@@ -4,7 +4,7 @@ The forms of settings and the names of measures are checked by themselves, names
 judges against the study, and measures against those that its results will have.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ferrank.errors import SettingError, hint
@@ -16,7 +16,7 @@ from ferrank.evaluate.study.results import MAIN_MEASURES, TIME
 if TYPE_CHECKING:
     from ferrank.evaluate.study.study import Study
 
-__all__ = ["DESCRIBED", "NO_QUALITIES", "check_forms", "check_measures", "check_with_study"]
+__all__ = ["DESCRIBED", "NO_QUALITIES", "check_forms", "check_keys", "check_measures", "check_with_study"]
 
 NO_QUALITIES = ("forward_error", "reverse_error", "relevance", "importance", "splits_by_relief", TIME)
 """What figures of all measures leave out: curves, and what does not say how good a method is."""
@@ -74,6 +74,14 @@ _FORMS_OF: dict[tuple[str, str], Form] = {
     ("published", "n_trees"): (_list_of(_is_int), "a list of whole numbers"),
     ("curve", "n_trees"): _NUMBER,
 }
+
+
+def check_keys(told: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse a key of a plan that is not known; ``where`` comes before it in the message."""
+    there = sorted(known)
+    unknown = next((key for key in told if key not in there), None)
+    if unknown is not None:
+        raise SettingError(f"{where}{unknown}: no such key; {hint(unknown, there)}")
 
 
 def check_forms(kind: str, settings: Mapping[str, Any], where: str) -> None:

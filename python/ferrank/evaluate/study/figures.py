@@ -22,7 +22,13 @@ from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES
 from ferrank.evaluate.stability import stability
 from ferrank.evaluate.study import meta
-from ferrank.evaluate.study.figure_checks import DESCRIBED, NO_QUALITIES, check_forms, check_with_study
+from ferrank.evaluate.study.figure_checks import (
+    DESCRIBED,
+    NO_QUALITIES,
+    check_forms,
+    check_keys,
+    check_with_study,
+)
 from ferrank.evaluate.study.results import TIME, Results
 from ferrank.output import replace
 
@@ -98,9 +104,7 @@ def read_figure(
         for name, one in signature(FIGURES[kind]).parameters.items()
         if name not in FIGURES[kind].ignored
     }
-    unknown = next((key for key in settings if key not in known), None)
-    if unknown is not None:
-        raise SettingError(f"{where}.{unknown}: no such key; there are {', '.join(sorted(known))}")
+    check_keys(settings, known, f"{where}.")
     needed = next(
         (name for name, one in known.items() if one.default is one.empty and name not in told), None
     )

@@ -16,6 +16,7 @@ from ferrank.errors import ResourceError, SettingError, hint
 from ferrank.evaluate.baselines import BASELINES, TRANSFORMATIONS
 from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.evaluate.study.cells import NoisyTruth
+from ferrank.evaluate.study.figure_checks import check_keys
 from ferrank.evaluate.study.figures import Figure, read_figure
 from ferrank.evaluate.study.judges import ErrorCurves, KeptImportances, Truth, WeightedNeighbors
 from ferrank.evaluate.study.splits import CrossValidation, Repeated
@@ -130,7 +131,7 @@ def read_plan(
         else Path(plan)
     )
     told = _read(path)
-    _check_keys(told, _KEYS, "", path)
+    check_keys(told, _KEYS, f"{path}: ")
     start = path.parent if data is None else Path(data)
     sets: dict[str, Any] = {}
     missing: dict[str, Path] = {}
@@ -241,12 +242,6 @@ def _section(told: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
     return section
 
 
-def _check_keys(told: dict[str, Any], known: set[str], where: str, path: Path) -> None:
-    unknown = next((key for key in told if key not in known), None)
-    if unknown is not None:
-        raise SettingError(f"{path}: {where}{unknown}: no such key; {hint(unknown, sorted(known))}")
-
-
 def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:
     """Return the data set, or the first of its files that is not there.
 
@@ -260,7 +255,7 @@ def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:
                 f"{path}: {where}.synthetic: '{told['synthetic']}' is not one of {', '.join(SYNTHETIC)}"
             )
         return _made(partial(synthesize, told["synthetic"]), settings, where, path)
-    _check_keys(told, _DATA, f"{where}.", path)
+    check_keys(told, _DATA, f"{path}: {where}.")
     paths = told.get("path")
     paths = [paths] if isinstance(paths, str) else paths
     if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
@@ -314,7 +309,7 @@ def _splits(told: dict[str, Any], path: Path, where: str = "splits") -> Any:
 
 
 def _made(kind: Callable[..., Any], told: dict[str, Any], where: str, path: Path) -> Any:
-    _check_keys(told, set(signature(kind).parameters), f"{where}.", path)
+    check_keys(told, set(signature(kind).parameters), f"{path}: {where}.")
     try:
         return kind(**told)
     except (TypeError, ValueError) as error:
