@@ -219,6 +219,17 @@ def test_another_interpreter_is_refused() -> None:
     assert said.splitlines()[-1] == "done"
 
 
+def test_the_process_ends_at_once_after_a_ranking() -> None:
+    # What is registered first is called last.
+    before = "import atexit, time; atexit.register(lambda: print(time.monotonic() - ended))"
+    code = f"{before}\n{BEGIN}\nended = time.monotonic()"
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    # The engine waits 10 s for threads that are at work.
+    assert float(said.stdout) < 5
+
+
 def test_a_fork_after_use_ranks() -> None:
     said = run(
         """

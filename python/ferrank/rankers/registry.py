@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ferrank._core import Source
+from ferrank._core import Source, score_definitions
 from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.rankers.plan import (
@@ -61,16 +61,9 @@ WITH_P_VALUES: dict[str, dict[str, Any]] = {
 """The settings from which p-values follow, for rankers that give none by default."""
 
 _SCORES = {
-    "forest": {"genie3", "symbolic", "coverage", "permutation", "mdi_oob"},
-    "relief": {"relief", "myopic"},
-    "univariate": {
-        "information_gain",
-        "gain_ratio",
-        "chi2",
-        "mutual_information",
-        "accuracy",
-        "mse",
-    },
+    ranker: {name for of, name, _ in score_definitions() if of == ranker}
+    for ranker, plan in PLANS.items()
+    if "scores" in plan._defaults()
 }
 """The names of scores by ranker."""
 

@@ -186,7 +186,8 @@ def _intervals(score: "ScoreRanking", order: np.ndarray) -> list[str]:
 
 def _definitions(ranking: "Ranking") -> list[str]:
     """Return a line for each kind of score; `relief_k10` is of the kind `relief`."""
-    definitions = {**dict(_core.score_definitions()), EVIDENCE: EVIDENCE_DEFINITION}
+    definitions = {name: definition for _, name, definition in _core.score_definitions()}
+    definitions[EVIDENCE] = EVIDENCE_DEFINITION
 
     def kind(name: str) -> str:
         return max((kind for kind in definitions if f"{name}_".startswith(f"{kind}_")), key=len, default="")

@@ -103,12 +103,35 @@ impl Settings {
     }
 }
 
-/// The name of each score, and its definition in a few words.
-pub fn score_definitions() -> Vec<(&'static str, &'static str)> {
-    let forest = Score::ALL.iter().map(|score| (score.name(), score.definition()));
-    let relief = ReliefScore::ALL.iter().map(|score| (score.name(), score.definition()));
-    let univariate = UnivariateScore::ALL.iter().map(|score| (score.name(), score.definition()));
-    forest.chain(relief).chain([ferrank_association::SCORE]).chain(univariate).collect()
+/// A score that a ranker can compute.
+///
+/// ```
+/// let scores = ferrank::settings::score_definitions();
+/// assert!(scores.iter().any(|score| score.ranker == "forest" && score.name == "genie3"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScoreDefinition {
+    /// The name of the ranker in settings.
+    pub ranker: &'static str,
+    /// The name of the score in settings and results.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub definition: &'static str,
+}
+
+/// All scores of all rankers.
+pub fn score_definitions() -> Vec<ScoreDefinition> {
+    let of = |ranker| move |(name, definition)| ScoreDefinition { ranker, name, definition };
+    let forest =
+        Score::ALL.iter().map(|score| (score.name(), score.definition())).map(of(ForestParams::default().name()));
+    let relief =
+        ReliefScore::ALL.iter().map(|score| (score.name(), score.definition())).map(of(ReliefParams::default().name()));
+    let association = [ferrank_association::SCORE].map(of(AssociationParams::default().name()));
+    let univariate = UnivariateScore::ALL
+        .iter()
+        .map(|score| (score.name(), score.definition()))
+        .map(of(UnivariateParams::default().name()));
+    forest.chain(relief).chain(association).chain(univariate).collect()
 }
 
 /// Reads the ranker in a saved accumulator.

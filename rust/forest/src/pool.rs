@@ -78,10 +78,11 @@ impl FeaturePool {
         self.constant = mark.constant;
     }
 
-    /// [`FeaturePool::try_draw`] with a `visit` that cannot fail.
+    /// [`FeaturePool::try_draw`] with a `visit` that cannot fail, where draws are not ordered.
     #[inline(always)]
     pub(crate) fn draw(&mut self, wanted: usize, random: &mut Stream, mut visit: impl FnMut(u32, &mut Stream) -> bool) {
-        let Ok(()) = self.try_draw(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
+        let Ok(()) =
+            self.try_draw_shuffled(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
     }
 
     /// Calls `visit` with features until `wanted` of them vary, or none is left. `visit` returns true if the feature
@@ -94,11 +95,26 @@ impl FeaturePool {
         &mut self,
         wanted: usize,
         random: &mut Stream,
+        visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        match self.is_ordered {
+            true => self.try_draw_ahead(wanted, random, |_| {}, visit),
+            false => self.try_draw_shuffled(wanted, random, visit),
+        }
+    }
+
+    /// The draw of [`try_draw`](Self::try_draw) if it is not ordered.
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    #[inline(always)]
+    fn try_draw_shuffled<E>(
+        &mut self,
+        wanted: usize,
+        random: &mut Stream,
         mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
     ) -> Result<(), E> {
-        if self.is_ordered {
-            return self.try_draw_ahead(wanted, random, |_| {}, visit);
-        }
+        debug_assert!(!self.is_ordered);
         let shuffled = wanted < self.len();
         let mut found = std::mem::take(&mut self.found);
         let mut seen = 0;
@@ -277,9 +293,9 @@ mod tests {
 
     fn drawn(pool: &mut FeaturePool, wanted: usize, node: u64) -> Vec<u32> {
         let mut seen = Vec::new();
-        pool.draw(wanted, &mut stream(0, Purpose::Node, 0, node), |feature, _| {
+        let Ok(()) = pool.try_draw(wanted, &mut stream(0, Purpose::Node, 0, node), |feature, _| {
             seen.push(feature);
-            feature % 3 != 0
+            Ok::<_, Infallible>(feature % 3 != 0)
         });
         seen
     }
@@ -305,9 +321,9 @@ mod tests {
             let random = || stream(0, Purpose::Node, 0, wanted as u64);
             let pool = || FeaturePool::new((0..50).map(|feature| feature == 4), is_ordered);
             let (mut one, mut seen, mut random_one) = (pool(), Vec::new(), random());
-            one.draw(wanted, &mut random_one, |feature, _| {
+            let Ok(()) = one.try_draw(wanted, &mut random_one, |feature, _| {
                 seen.push(feature);
-                feature % 3 != 0
+                Ok::<_, Infallible>(feature % 3 != 0)
             });
             let (mut other, mut ahead, mut random_other) = (pool(), Vec::new(), random());
             let prepared = std::cell::RefCell::new(Vec::new());
@@ -332,11 +348,11 @@ mod tests {
             let mut pool = FeaturePool::new((0..3_000).map(|feature| feature % 100 == 99), true);
             let (mut all, mut among) = (Vec::new(), Vec::new());
             let random = || stream(0, Purpose::Node, 0, node);
-            pool.draw(55, &mut random(), |feature, _| {
+            let Ok(()) = pool.try_draw(55, &mut random(), |feature, _| {
                 if varies(feature) {
                     all.push(feature);
                 }
-                varies(feature)
+                Ok::<_, Infallible>(varies(feature))
             });
             // A feature that does not vary takes no place in the draw.
             let features = (0..3_000).filter(|&feature| (varies(feature) || feature == 5) && feature % 100 != 99);

@@ -118,10 +118,11 @@ pub(crate) fn default_settings_json(py: Python<'_>, ranker: &str) -> PyResult<St
     Ok(Value::Object(flat(&named(py, &ranker.into(), Map::new())?)).to_string())
 }
 
-/// The name of each score, and its definition in a few words.
+/// The ranker of each score, its name, and its definition in a few words.
 #[pyfunction]
-pub(crate) fn score_definitions() -> Vec<(&'static str, &'static str)> {
-    ferrank::settings::score_definitions()
+pub(crate) fn score_definitions() -> Vec<(&'static str, &'static str, &'static str)> {
+    let scores = ferrank::settings::score_definitions();
+    scores.into_iter().map(|score| (score.ranker, score.name, score.definition)).collect()
 }
 
 /// The dict that [`ranker`] and [`hierarchy_decay`] read as the settings of `run`.

@@ -150,7 +150,8 @@ impl<'a> EnsembleKeeper<'a> {
             packed.add_tree(None, grown);
             let leaves = (0..).zip(&grown.nodes).filter(|(_, node)| node.split.is_none());
             let leaf_nodes = leaves.map(|(number, _)| number).collect();
-            RoutedTree { packed, leaf_nodes, values: Nodes::new(&batch).leaf_values() }
+            let components = self.keeper.head.components_of_tree(tree as usize);
+            RoutedTree { packed, leaf_nodes, values: Nodes::new(&batch).leaf_values(components) }
         });
         let mut state = self.keeper.state();
         state.batches.insert(tree, batch);

@@ -1,5 +1,6 @@
 //! The table of the nodes of a tree: written after growth, checked when it is read.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -15,6 +16,10 @@ use super::head::Head;
 use super::leaf_values::Predicted;
 use super::walk::LeafValues;
 use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+
+/// The most components of which each leaf gets a value, also of those that it does not have: with two classes, predictions
+/// take .87 of the time. More would take more memory than the nodes themselves.
+const MOST_DENSE: usize = 3;
 
 /// The columns, in their order.
 pub(super) fn fields() -> Fields {
@@ -264,12 +269,29 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// What leaves predict, without a copy.
-    pub(super) fn leaf_values(&self) -> LeafValues {
-        LeafValues {
-            offsets: self.components.offsets().clone(),
-            components: self.components.values().as_primitive::<UInt32Type>().values().clone(),
-            values: self.values.values().as_primitive::<Float64Type>().values().clone(),
+    /// What leaves predict, of the components that the tree may predict.
+    pub(super) fn leaf_values(&self, of_tree: Range<usize>) -> LeafValues {
+        let offsets = self.components.offsets();
+        let components = self.components.values().as_primitive::<UInt32Type>().values();
+        let values = self.values.values().as_primitive::<Float64Type>().values();
+        let (first, width, n_leaves) = (of_tree.start, of_tree.len(), self.feature.null_count());
+        // Components ascend, so that leaves with as many as there can be have all of them.
+        if offsets[0] == 0 && values.len() == n_leaves * width {
+            return LeafValues::Dense { first, width, values: values.clone() };
         }
+        if width > MOST_DENSE {
+            return LeafValues::Sparse {
+                offsets: offsets.clone(),
+                components: components.clone(),
+                values: values.clone(),
+            };
+        }
+        let mut dense = vec![0.0; n_leaves * width];
+        let leaves = (0..self.len()).filter(|&node| self.is_leaf(node));
+        for (node, of_leaf) in leaves.zip(dense.chunks_exact_mut(width.max(1))) {
+            let (components, values) = self.predicted(node);
+            components.iter().zip(values).for_each(|(&one, value)| of_leaf[one as usize - first] = *value);
+        }
+        LeafValues::Dense { first, width, values: dense.into() }
     }
 }

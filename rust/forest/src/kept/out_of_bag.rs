@@ -10,15 +10,10 @@ use ferrank_runtime::error::Result;
 use rayon::prelude::*;
 
 use super::head::{Head, KeptTarget};
-use super::walk::{RoutedTree, RowCodes};
+use super::walk::{RoutedTree, RowCodes, rows_of_block};
 use crate::context::GrowContext;
 use crate::oob::OutOfBagRows;
 use crate::view::View;
-
-/// Codes of the rows that are walked together, at most.
-const BLOCK_CODES: usize = 1 << 18;
-/// Rows that are walked together, at most.
-const BLOCK_ROWS: usize = 1 << 13;
 
 /// Predictions for the rows that a forest was grown on.
 ///
@@ -243,7 +238,8 @@ fn tested(trees: &mut [OobTree]) -> Vec<u32> {
 
 impl OobRows<'_> {
     fn predict<C: Code>(&self, features: &[u32], n_components: usize, values: &mut [f64]) -> Result<()> {
-        let n_rows = (BLOCK_CODES / features.len().max(1)).clamp(64, BLOCK_ROWS);
+        let n_all = values.len() / n_components;
+        let n_rows = rows_of_block(n_all, features.len().max(n_components), rayon::current_num_threads());
         let blocks = values.par_chunks_mut(n_rows * n_components).enumerate();
         blocks.try_for_each(|(number, values)| {
             self.context.monitor.check()?;

@@ -23,12 +23,7 @@ use super::forest::KeptForest;
 use super::head::{KeptFeature, KeptTarget};
 use super::out_of_bag::most;
 use super::router::Router;
-use super::walk::RowCodes;
-
-/// Rows that are walked together, at most and at least: upper parts of trees are read once for all of them.
-const BLOCK_ROWS: Range<usize> = 256..1 << 16;
-/// Codes, and numbers that are predicted, of the rows that are walked together, at most.
-const BLOCK_CELLS: usize = 1 << 20;
+use super::walk::{RowCodes, rows_of_block};
 
 /// What is predicted of a row.
 ///
@@ -203,9 +198,7 @@ struct Blocks<'a> {
 impl Blocks<'_> {
     /// Number of rows of a block, of a batch of `n` rows.
     fn rows(&self, n: usize, threads: usize) -> usize {
-        let width = self.router.coder.n_columns().max(self.forest.head.n_components()).max(1);
-        let most = (BLOCK_CELLS / width).clamp(1, BLOCK_ROWS.end);
-        n.div_ceil(threads.max(1)).clamp(BLOCK_ROWS.start.min(most), most)
+        rows_of_block(n, self.router.coder.n_columns().max(self.forest.head.n_components()), threads)
     }
 
     fn predict(&self, batch: &RecordBatch) -> Result<RecordBatch> {

@@ -1,5 +1,7 @@
 //! Routes rows down all trees of a kept forest.
 
+use std::ops::Range;
+
 use arrow_array::{Array, RecordBatch};
 use ferrank_runtime::error::{Error, Result};
 use rayon::prelude::*;
@@ -25,13 +27,14 @@ impl Router {
     /// [`Error::Data`] if a feature has more cuts than codes.
     pub(super) fn new(head: &Head, batches: &[RecordBatch]) -> Result<Self> {
         let coder = RowCoder::new(head, batches.iter().map(Nodes::new)).map_err(Error::Data)?;
-        let trees = batches.par_iter().map(|batch| routed(&Nodes::new(batch), &coder)).collect();
+        let tree = |(number, batch)| routed(&Nodes::new(batch), &coder, head.components_of_tree(number));
+        let trees = batches.par_iter().enumerate().map(tree).collect();
         Ok(Router { coder, trees })
     }
 }
 
-/// The tree that routes rows coded by `coder`.
-fn routed(nodes: &Nodes<'_>, coder: &RowCoder) -> RoutedTree {
+/// The tree that routes rows coded by `coder`, and may predict `components`.
+fn routed(nodes: &Nodes<'_>, coder: &RowCoder, components: Range<usize>) -> RoutedTree {
     let (mut packed, mut leaf_nodes) = (PackedTree::default(), Vec::with_capacity(nodes.len() / 2 + 1));
     let mut links: Vec<Option<Link>> = vec![None];
     for node in 0..nodes.len() {
@@ -57,5 +60,5 @@ fn routed(nodes: &Nodes<'_>, coder: &RowCoder) -> RoutedTree {
         };
         links.extend(packed.add_split(link, &split).map(Some).into_iter().rev());
     }
-    RoutedTree { packed, leaf_nodes, values: nodes.leaf_values() }
+    RoutedTree { packed, leaf_nodes, values: nodes.leaf_values(components) }
 }

@@ -1,5 +1,7 @@
 //! Rows on their way down a kept tree.
 
+use std::ops::Range;
+
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use ferrank_data::store::Code;
 
@@ -9,13 +11,36 @@ use crate::oob::{LEAF, PackedTree};
 /// rows overlap. With 10 lanes and more, which the compiler does not unroll, predictions take 1.4 times as long.
 const LANES: usize = 8;
 
+/// Rows that are walked together, at most and at least: upper parts of trees are read once for all of them.
+const BLOCK_ROWS: Range<usize> = 256..1 << 16;
+/// Codes, and numbers that are predicted, of the rows that are walked together, at most.
+const BLOCK_CELLS: usize = 1 << 20;
+
+/// Number of rows that are walked together, of `n` with so many codes, or numbers that are predicted, on `threads`.
+pub(super) fn rows_of_block(n: usize, n_cells: usize, threads: usize) -> usize {
+    let most = (BLOCK_CELLS / n_cells.max(1)).clamp(1, BLOCK_ROWS.end);
+    n.div_ceil(threads.max(1)).clamp(BLOCK_ROWS.start.min(most), most)
+}
+
 /// What the leaves of a tree predict.
 #[derive(Debug, Clone)]
-pub(super) struct LeafValues {
-    /// n_nodes + 1; where the components of each node start.
-    pub(super) offsets: OffsetBuffer<i32>,
-    pub(super) components: ScalarBuffer<u32>,
-    pub(super) values: ScalarBuffer<f64>,
+pub(super) enum LeafValues {
+    /// Each leaf predicts the same components.
+    Dense {
+        /// The first component.
+        first: usize,
+        /// Number of components.
+        width: usize,
+        /// n_leaves x width
+        values: ScalarBuffer<f64>,
+    },
+    /// Each leaf predicts components of its own.
+    Sparse {
+        /// n_nodes + 1; where the components of each node start.
+        offsets: OffsetBuffer<i32>,
+        components: ScalarBuffer<u32>,
+        values: ScalarBuffer<f64>,
+    },
 }
 
 /// A tree that routes rows, and what its leaves predict.
@@ -85,21 +110,41 @@ impl RoutedTree {
 
     /// Adds what `leaves`, those of `rows`, predict to `sums`, n x n_components.
     pub(super) fn add(&self, rows: &[u32], leaves: &[u32], n_components: usize, sums: &mut [f64]) {
-        let LeafValues { offsets, components, values } = &self.values;
-        if n_components == 1 && values.len() == self.leaf_nodes.len() && offsets[0] == 0 {
-            // A single number: leaves and values have the same order.
-            for (&row, &leaf) in rows.iter().zip(leaves) {
-                sums[row as usize] += values[leaf as usize];
+        match &self.values {
+            LeafValues::Dense { first, width, values } => {
+                // The compiler unrolls loops of a known length.
+                let mut add = |width| add_dense((rows, leaves), (values, width), *first, n_components, sums);
+                match *width {
+                    1 => add(1),
+                    2 => add(2),
+                    width => add(width),
+                }
             }
-            return;
-        }
-        for (&row, &leaf) in rows.iter().zip(leaves) {
-            let node = self.leaf_nodes[leaf as usize] as usize;
-            let range = offsets[node] as usize..offsets[node + 1] as usize;
-            let sums = &mut sums[row as usize * n_components..][..n_components];
-            for (&component, value) in components[range.clone()].iter().zip(&values[range]) {
-                sums[component as usize] += value;
+            LeafValues::Sparse { offsets, components, values } => {
+                for (&row, &leaf) in rows.iter().zip(leaves) {
+                    let node = self.leaf_nodes[leaf as usize] as usize;
+                    let range = offsets[node] as usize..offsets[node + 1] as usize;
+                    let sums = &mut sums[row as usize * n_components..][..n_components];
+                    for (&component, value) in components[range.clone()].iter().zip(&values[range]) {
+                        sums[component as usize] += value;
+                    }
+                }
             }
         }
+    }
+}
+
+/// Adds the `width` values of each of `leaves` to the numbers of its row in `sums`, which start at `first` of `n_components`.
+#[inline(always)]
+fn add_dense(
+    (rows, leaves): (&[u32], &[u32]),
+    (values, width): (&[f64], usize),
+    first: usize,
+    n_components: usize,
+    sums: &mut [f64],
+) {
+    for (&row, &leaf) in rows.iter().zip(leaves) {
+        let sums = &mut sums[row as usize * n_components + first..][..width];
+        sums.iter_mut().zip(&values[leaf as usize * width..][..width]).for_each(|(sum, value)| *sum += value);
     }
 }

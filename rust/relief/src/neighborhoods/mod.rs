@@ -17,6 +17,9 @@ pub(crate) use rule::Neighborhood;
 pub(crate) fn neighborhood(params: &ReliefParams, n_rows: usize) -> Box<dyn Neighborhood> {
     match params.neighborhood {
         NeighborhoodRule::Nearest => Box::new(nearest::Nearest::new(params, n_rows)),
-        rule => Box::new(radius::Radius { rule }),
+        rule @ (NeighborhoodRule::Surf
+        | NeighborhoodRule::SurfStar
+        | NeighborhoodRule::Multisurf
+        | NeighborhoodRule::MultisurfStar) => Box::new(radius::Radius { rule }),
     }
 }

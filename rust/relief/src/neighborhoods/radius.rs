@@ -171,7 +171,7 @@ impl Neighborhood for Radius {
         let run = Run { data, plan, pairs: &pairs, positions: &positions, segments: &segments, selector };
         let mean = match self.rule {
             NeighborhoodRule::Surf | NeighborhoodRule::SurfStar => Some(Thresholds::around_mean(run.all_pairs()?)),
-            _ => None,
+            NeighborhoodRule::Multisurf | NeighborhoodRule::MultisurfStar | NeighborhoodRule::Nearest => None,
         };
         monitor.enter(Phase::Summing, blocks.iter().map(|(_, queries)| queries.len() as u64).sum());
         blocks.par_iter().try_for_each_init(
