@@ -18,6 +18,14 @@ LAYERS = [
 """From the bottom up: each may import those before it."""
 
 
+READERS = {
+    f"ferrank.data.readers.{file.stem}"
+    for file in (ROOT / "data" / "readers").glob("*.py")
+    if not file.stem.startswith("_")
+}
+"""Modules that are imported because they are in this package."""
+
+
 def module_name(file: Path) -> str:
     parts = ["ferrank", *file.relative_to(ROOT).with_suffix("").parts]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -47,6 +55,8 @@ def arrows() -> dict[str, set[str]]:
     files = {module_name(file): file for file in ROOT.rglob("*.py")}
     assert len(files) > 60, "the scan found too few modules"
     found = {name: imports(ast.parse(file.read_text()), set(files)) for name, file in files.items()}
+    # It imports what it finds in a package.
+    found["ferrank.data.files"] |= READERS
     # A package offers what its modules define; the module that defines it is the one that counts.
     return {name: {other for other in others if other != name} for name, others in found.items()}
 
@@ -83,6 +93,20 @@ def test_packages_import_from_those_below_them() -> None:
     assert not wrong, f"these imports point upward: {wrong}"
 
 
+def test_readers_are_found_and_not_named() -> None:
+    named = {name for name, others in arrows().items() if others & READERS}
+    assert named == {"ferrank.data.files"}
+
+
+def test_readers_do_without_what_takes_long_to_import() -> None:
+    code = "import sys; from ferrank.data.files import readers; assert [*readers()]; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = set(done.stdout.split())
+    assert names >= READERS
+    assert not {name.partition(".")[0] for name in names} & SLOW
+    assert not names & NOT_FOR_A_FILE
+
+
 QUICK = """
 import contextlib, io, sys
 from ferrank.cli import main
@@ -95,7 +119,8 @@ assert not code, code
 print(*sys.modules)
 """
 SLOW = {"sklearn", "scipy", "pandas", "joblib", "dask", "matplotlib", "jinja2"}
-NOT_FOR_A_FILE = {"pyarrow.compute", "numpy.ma", "tempfile", "zipfile", "subprocess", "ferrank.cli.tune"}
+NOT_FOR_A_FILE = {"pyarrow.compute", "pyarrow.parquet", "pyarrow.orc", "numpy.ma", "tempfile", "zipfile",
+                  "subprocess", "ferrank.cli.tune"}  # fmt: skip
 """Slow, too, but for some tables needed."""
 ROWS = ["2.5,1,p", "1.5,2,n", "4.25,3,p", "0.5,1,n", "3.5,4,p", "1.25,2,n", "5.0,3,p", "0.25,1,n"]
 
@@ -108,6 +133,7 @@ ROWS = ["2.5,1,p", "1.5,2,n", "4.25,3,p", "0.5,1,n", "3.5,4,p", "1.25,2,n", "5.0
         "inspect data.csv",
         "check data.csv --target y",
         "rank data.csv --target y",
+        "rank data.arrow --target y",
         "rank data.csv --target y --ranker forest --output ranking.json",
         "report saved.json",
     ],
@@ -115,6 +141,7 @@ ROWS = ["2.5,1,p", "1.5,2,n", "4.25,3,p", "0.5,1,n", "3.5,4,p", "1.25,2,n", "5.0
 def test_commands_do_without_what_takes_long_to_import(call: str, tmp_path: Path) -> None:
     slow = SLOW | {"numpy", "pyarrow"} if "--help" in call else SLOW
     (tmp_path / "data.csv").write_text("\n".join(["a,b,y", *ROWS]) + "\n")
+    ferrank.convert(tmp_path / "data.csv", tmp_path / "data.arrow")
     ferrank.Ranking.from_importances(["a"], {"w": [0.5]}, task="regression").save(tmp_path / "saved.json")
     done = subprocess.run(
         [sys.executable, "-c", QUICK.format(arguments=call.split())],
@@ -126,5 +153,5 @@ def test_commands_do_without_what_takes_long_to_import(call: str, tmp_path: Path
     assert done.returncode == 0, done.stderr
     names = done.stdout.split()
     assert not slow & {name.partition(".")[0] for name in names}
-    if call in {"inspect data.csv", "rank data.csv --target y"}:
+    if call in {"inspect data.csv", "rank data.csv --target y", "rank data.arrow --target y"}:
         assert not NOT_FOR_A_FILE & set(names)

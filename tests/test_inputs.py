@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ import pytest
 
 import ferrank as fr
 from ferrank.cli import main
+from ferrank.data import files, readers, remote
 
 ROWS = 150
 RNG = np.random.default_rng(0)
@@ -262,9 +265,9 @@ def test_a_reader_of_orc_that_dies_is_an_error(
 ) -> None:
     path = tmp_path / "t.orc"
     pyarrow.orc.write_table(TABLE, path)
-    (tmp_path / "orc_to_arrow.py").write_text(script)
-    monkeypatch.setattr("ferrank.data.orc.__file__", str(tmp_path / "orc.py"))
-    monkeypatch.setattr("ferrank.data.orc._SECONDS_WITHOUT_ROWS", 1.0)
+    (tmp_path / "_orc_to_arrow.py").write_text(script)
+    monkeypatch.setattr("ferrank.data.readers.orc.__file__", str(tmp_path / "orc.py"))
+    monkeypatch.setattr("ferrank.data.readers.orc._SECONDS_WITHOUT_ROWS", 1.0)
     with pytest.raises(error, match=rf"t\.orc: .*{said}"):
         fr.inspect(path)
 
@@ -274,10 +277,63 @@ def test_a_reader_of_orc_has_little_memory(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "t.orc"
     pyarrow.orc.write_table(pa.table({"a": np.arange(4_000_000)}), path)
     assert fr.Dataset(path, "a").source().rows == 4_000_000
-    monkeypatch.setattr("ferrank.data.orc._LEAST_BYTES", 1 << 20)
-    monkeypatch.setattr("ferrank.data.orc._GROWTH", 0)
+    monkeypatch.setattr("ferrank.data.readers.orc._LEAST_BYTES", 1 << 20)
+    monkeypatch.setattr("ferrank.data.readers.orc._GROWTH", 0)
     with pytest.raises(fr.ResourceError, match=r"t\.orc: reading it takes more than 1 MiB of memory"):
         fr.inspect(path)
+
+
+NEW_READER = """
+from pathlib import Path
+
+from ferrank._core import Source
+from ferrank.data.readers import Reader
+from ferrank.data.tables import as_table
+
+
+def _open(path, as_text, temp_dir):
+    values = [float(word) for word in Path(path).read_text().split()[1:]]
+    return Source.table(as_table({"a": values}), str(path))
+
+
+READER = Reader(_open, (".words",), (".word",), {b"words": ".words"})
+"""
+
+
+@pytest.fixture
+def found_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder whose modules count as readers of ferrank."""
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    monkeypatch.setattr(readers, "__path__", [*readers.__path__, str(folder)])
+    files._modules.cache_clear()
+    yield folder
+    sys.modules.pop("ferrank.data.readers.words", None)
+    files._modules.cache_clear()
+
+
+def test_a_format_is_a_module_in_the_package_of_readers(found_anew: Path, tmp_path: Path) -> None:
+    (found_anew / "words.py").write_text(NEW_READER)
+    (found_anew / "_beside.py").write_text("raise AssertionError('is no reader')")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("t.words", "t.word"):
+        (folder / name).write_text("words 1 2 3")
+    for data in (folder / "t.words", folder / "t.word", folder, io.BytesIO(b"words 1 2 3")):
+        profile = fr.inspect(data)
+        assert (profile["rows"], [column["name"] for column in profile["columns"]]) == (3, ["a"])
+    assert files.is_self_describing("t.words")
+
+
+def test_a_suffix_or_a_mark_is_of_one_reader() -> None:
+    known = list(files.readers())
+    suffixes = Counter(files._OF_ENGINE)
+    for reader in known:
+        suffixes.update((*reader.suffixes, *reader.only_by_name))
+    assert set(suffixes.values()) == {1}
+    assert {suffix for reader in known for suffix in reader.marks.values()} <= suffixes.keys()
+    marks = [*remote._MAGIC, *(mark for reader in known for mark in reader.marks)]
+    assert not [(one, other) for one, other in permutations(marks, 2) if one.startswith(other)]
 
 
 @pytest.fixture(scope="module")

@@ -254,10 +254,10 @@ def test_wide_row_groups_are_read_a_few_columns_at_a_time(
     path = tmp_path / "wide.parquet"
     pq.write_table(table, path, row_group_size=2_000, use_dictionary=False)
     expected = fr.rank(table, "y", n_estimators=3).to_dict()["scores"]
-    monkeypatch.setattr("ferrank.data.parquet._BYTES", bytes_at_once)
-    monkeypatch.setattr("ferrank.data.parquet._COLUMN_BYTES", 10_000)
-    monkeypatch.setattr("ferrank.data.parquet._PART_BYTES", 40_000)
-    monkeypatch.setattr("ferrank.data.parquet._BATCH_ROWS", 700)
+    monkeypatch.setattr("ferrank.data.readers.parquet._BYTES", bytes_at_once)
+    monkeypatch.setattr("ferrank.data.readers.parquet._COLUMN_BYTES", 10_000)
+    monkeypatch.setattr("ferrank.data.readers.parquet._PART_BYTES", 40_000)
+    monkeypatch.setattr("ferrank.data.readers.parquet._BATCH_ROWS", 700)
     assert fr.rank(path, "y", n_estimators=3).to_dict()["scores"] == expected
 
 

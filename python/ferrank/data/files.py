@@ -2,65 +2,54 @@
 
 import glob
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from ferrank._core import Source
-from ferrank.data.delimited import CSVFile, open_csv
+from ferrank.data import readers as package
 from ferrank.data.opening import Folder, regular, suffix_of
+from ferrank.data.readers import Reader
 from ferrank.errors import DataError, ResourceError, SettingError
 
-__all__ = ["members", "open_file"]
+__all__ = ["is_self_describing", "members", "open_file", "readers"]
 
-Reader = Callable[[Path, Iterable[str], Folder], Source]
-
-
-def _csv(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
-    return open_csv(CSVFile(path), as_text, temp_dir)
+_OF_ENGINE = (".arrow", ".arrows", ".feather", ".ipc", ".arff")
+"""Suffixes of the formats that the engine reads, and tells apart by what is in the files."""
 
 
-def _in_module(module: str, name: str) -> Reader:
-    """Return a reader whose module is imported when a file is read: many import what few files need."""
-
-    def reader(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
-        read: Reader = getattr(import_module(f"ferrank.data.{module}"), name)
-        return read(path, as_text, temp_dir)
-
-    return reader
+@cache
+def _modules() -> list[str]:
+    names = (name for _, name, _ in iter_modules(package.__path__) if not name.startswith("_"))
+    return [f"{package.__name__}.{name}" for name in names]
 
 
-_parquet = _in_module("parquet", "open_parquet")
-_json = _in_module("formats", "open_json")
-_READERS: dict[str, Reader] = {
-    ".csv": _csv,
-    ".tsv": _csv,
-    ".parquet": _parquet,
-    ".pq": _parquet,
-    ".orc": _in_module("formats", "open_orc"),
-    ".jsonl": _json,
-    ".ndjson": _json,
-    ".npy": _in_module("formats", "open_npy"),
-    ".npz": _in_module("formats", "open_npz"),
-    ".xlsx": _in_module("formats", "open_excel"),
-}
-_ONLY_BY_NAME: dict[str, Reader] = {".txt": _csv, ".data": _csv, ".dat": _csv, ".json": _json}
-"""Formats of files that are named; in folders such files may be anything."""
-_SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc", ".arff", *_READERS)
+def readers() -> Iterator[Reader]:
+    """Yield the reader of each module in ``ferrank.data.readers``, imported when its turn comes."""
+    for module in _modules():
+        yield import_module(module).READER
+
+
+def _reader_of(suffix: str) -> Reader | None:
+    if suffix in _OF_ENGINE:
+        return None
+    known = (reader for reader in readers() if suffix in (*reader.suffixes, *reader.only_by_name))
+    return next(known, None)
 
 
 def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> Source:
     """Open a file by its suffix; without a known one it is Arrow or ARFF, which tell themselves."""
-    suffix = suffix_of(regular(path))
-    reader = _READERS.get(suffix, _ONLY_BY_NAME.get(suffix))
+    reader = _reader_of(suffix_of(regular(path)))
     if reader is None:
         if labels is not None:
             regular(labels)
         return _arrow_or_arff(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
-    return reader(path, as_text, temp_dir)
+    return reader.open(path, as_text, temp_dir)
 
 
 def _arrow_or_arff(path: Path, labels: Any) -> Source:
@@ -78,7 +67,8 @@ def _arrow_or_arff(path: Path, labels: Any) -> Source:
 def is_self_describing(path: str | os.PathLike[str]) -> bool:
     """Return True if the file is of a format that says how it is written, as CSV does not, by its suffix."""
     suffix = suffix_of(Path(path))
-    return suffix == ".json" or (suffix in _SUFFIXES and _READERS.get(suffix) is not _csv)
+    reader = _reader_of(suffix)
+    return suffix in _OF_ENGINE if reader is None else reader.is_self_describing
 
 
 def members(data: Any) -> list[Path] | None:
@@ -100,11 +90,14 @@ def members(data: Any) -> list[Path] | None:
         raise ResourceError("data: the path is empty; name a file, a folder or a pattern")
     path = Path(data)
     if path.is_dir():
+        suffixes = (*_OF_ENGINE, *(suffix for reader in readers() for suffix in reader.suffixes))
         found = [
-            file for file in sorted(path.rglob("*")) if file.is_file() and _is_data(file.relative_to(path))
+            file
+            for file in sorted(path.rglob("*"))
+            if file.is_file() and suffix_of(file) in suffixes and _is_shown(file.relative_to(path))
         ]
         if not found:
-            raise ResourceError(f"{path}: no data file is in this folder; use {', '.join(_SUFFIXES)} files")
+            raise ResourceError(f"{path}: no data file is in this folder; use {', '.join(suffixes)} files")
         return found
     if glob.has_magic(str(path)) and not path.exists():
         # Path.glob wants a folder to start from, and a pattern may be absolute.
@@ -115,5 +108,5 @@ def members(data: Any) -> list[Path] | None:
     return None
 
 
-def _is_data(path: Path) -> bool:
-    return suffix_of(path) in _SUFFIXES and not any(part.startswith((".", "_")) for part in path.parts)
+def _is_shown(path: Path) -> bool:
+    return not any(part.startswith((".", "_")) for part in path.parts)

@@ -19,6 +19,7 @@ from typing import IO, Any
 import pyarrow as pa
 from pyarrow import fs
 
+from ferrank.data.files import readers
 from ferrank.data.opening import TempFolder, scheme_of
 from ferrank.errors import ResourceError
 
@@ -32,14 +33,10 @@ _STREAMS = 4
 _MAGIC = {
     b"ARROW1": ".arrow",
     b"\xff\xff\xff\xff": ".arrows",
-    b"PAR1": ".parquet",
-    b"ORC": ".orc",
-    b"\x93NUMPY": ".npy",
-    b"{": ".jsonl",
-    b"[": ".json",
     b"@": ".arff",
     b"%": ".arff",
 }
+"""Of the formats that the engine reads; readers have their own."""
 
 
 def fetched(url: str, folder: TempFolder) -> Path | list[Path]:
@@ -172,7 +169,8 @@ def spooled(data: Any, folder: TempFolder) -> Path:
     stream: IO[bytes] = sys.stdin.buffer if data == "-" else data
     blocks = _blocks(stream)
     first = next(blocks, b"")
-    suffix = next((suffix for mark, suffix in _MAGIC.items() if first.lstrip().startswith(mark)), ".csv")
+    marks = [*_MAGIC.items(), *(known for reader in readers() for known in reader.marks.items())]
+    suffix = next((suffix for mark, suffix in marks if first.lstrip().startswith(mark)), ".csv")
     if first.startswith(b"PK"):
         suffix = ".xlsx" if b"[Content_Types].xml" in first or b"xl/" in first else ".npz"
     target = folder.path / f"data{suffix}"

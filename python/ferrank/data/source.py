@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.data.arrays import array_source
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.files import members, open_file
 from ferrank.data.libraries import from_library
@@ -171,8 +172,6 @@ def _is_stream(data: Any) -> bool:
 
 
 def _from_array(array: np.ndarray[Any, Any]) -> _core.Source:
-    from ferrank.data.numpy_files import array_source
-
     if array.ndim != 2:
         raise ColumnTypeError(f"data: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
     return array_source(array, "array")

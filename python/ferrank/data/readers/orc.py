@@ -2,17 +2,18 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder, TempFolder
+from ferrank.data.opening import Folder, TempFolder, reading
+from ferrank.data.readers import Reader
 from ferrank.errors import DataError, ResourceError
 
-__all__ = ["orc_source"]
+__all__ = ["READER"]
 
 _LEAST_BYTES = 1 << 30
 _GROWTH = 8
@@ -21,7 +22,12 @@ _SECONDS_WITHOUT_ROWS = 120.0
 _POLL_SECONDS = 0.05
 
 
-def orc_source(path: Path, temp_dir: Folder) -> Source:
+def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+    with reading(path):
+        return _orc_source(path, temp_dir)
+
+
+def _orc_source(path: Path, temp_dir: Folder) -> Source:
     """Return the rows of an ORC file, kept in a temporary file in ``temp_dir``.
 
     Raises
@@ -48,6 +54,8 @@ def orc_source(path: Path, temp_dir: Folder) -> Source:
 
 def _run(arguments: list[str], rows: IO[bytes], said: IO[bytes]) -> int | None:
     """Run the reader; return its exit code, or none where no rows came for a long time."""
+    import subprocess
+
     # Numbers of threads, because the stack of each counts as memory.
     environment = {
         "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -55,7 +63,7 @@ def _run(arguments: list[str], rows: IO[bytes], said: IO[bytes]) -> int | None:
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join(folder for folder in sys.path if folder),
     }
-    script = Path(__file__).with_name("orc_to_arrow.py")
+    script = Path(__file__).with_name("_orc_to_arrow.py")
     process = subprocess.Popen(
         # -P: modules of this folder must not hide those of Python.
         [sys.executable, "-P", str(script), *arguments],
@@ -96,3 +104,6 @@ def _error(path: Path, code: int | None, what: str, n_bytes: int) -> Exception:
         name = signal.Signals(-code).name
         return DataError(f"{path}: the file is damaged: its reader was ended by {name}; write it anew")
     return DataError(f"{path}: {what or f'its reader ended with code {code}'}")
+
+
+READER = Reader(_open, (".orc",), marks={b"ORC": ".orc"})

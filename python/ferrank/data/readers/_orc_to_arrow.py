@@ -1,4 +1,4 @@
-"""ORC to Arrow in a process of its own: ``python -P orc_to_arrow.py FILE BYTES`` writes to standard output.
+"""ORC to Arrow in a process of its own: ``python -P _orc_to_arrow.py FILE BYTES`` writes to standard output.
 
 The reader of ORC in pyarrow ends the process, or takes any memory, where a file is damaged. Here that harms
 nobody: the process may hold ``BYTES`` beside what it starts with.

@@ -1,25 +1,26 @@
 """Parquet files, read by pyarrow: a fresh stream for each pass."""
 
-import mmap
 import os
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
-from pyarrow.parquet import ParquetFile
 
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.opening import Folder, reading
+from ferrank.data.readers import Reader
 from ferrank.errors import DataError
 
-__all__ = ["open_parquet"]
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+__all__ = ["READER"]
 
 _BATCH_ROWS = 1 << 16
 _BATCH_VALUES = 1 << 20
@@ -34,9 +35,7 @@ _END_BYTES = 8
 """The length of the footer and the mark that a file ends with."""
 
 
-def open_parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
-    """Open a Parquet file, read row group by row group in each pass."""
-
+def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
     def scan() -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, temp_dir))
 
@@ -47,7 +46,9 @@ def open_parquet(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source
         return Source.factory(schema, scan, str, str(path), rows)
 
 
-def _parquet_file(path: Path) -> ParquetFile:
+def _parquet_file(path: Path) -> "ParquetFile":
+    from pyarrow.parquet import ParquetFile
+
     return ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
 
 
@@ -77,7 +78,7 @@ def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:
             pa.default_memory_pool().release_unused()
 
 
-def _sizes(file: ParquetFile, path: Path) -> Iterator[list[int]]:
+def _sizes(file: "ParquetFile", path: Path) -> Iterator[list[int]]:
     """Return about how many bytes each top-level column of each row group takes once it is read.
 
     Raises
@@ -157,6 +158,9 @@ def _held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 @contextmanager
 def _spooled(batches: Iterator[pa.RecordBatch], temp_dir: Folder) -> Iterator[pa.RecordBatchReader]:
     """Keep the batches, of which there is one, in a file, which is mapped."""
+    import mmap
+    import tempfile
+
     with tempfile.TemporaryFile(dir=temp_dir) as spool:
         _write(batches, spool)
         yield pa.ipc.open_stream(pa.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ)))
@@ -168,3 +172,6 @@ def _write(batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> None:
         for batch in chain([first], batches):
             writer.write_batch(batch)
     file.flush()
+
+
+READER = Reader(_open, (".parquet", ".pq"), marks={b"PAR1": ".parquet"})

@@ -1,11 +1,10 @@
-"""NumPy arrays and files, of which the large ones are read block by block.
+"""NumPy files, of which the large ones are read block by block.
 
 They are not mapped: a mapped file that is cut short ends the process where it is read next.
 """
 
 import shutil
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,32 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder, TempFolder, numbered
-from ferrank.errors import ColumnTypeError, DataError
+from ferrank.data.arrays import array_source
+from ferrank.data.opening import Folder, TempFolder, numbered, reading, suffix_of
+from ferrank.data.readers import Reader
+from ferrank.errors import DataError
 
-__all__ = ["array_source", "npy_source", "npz_source"]
+__all__ = ["READER"]
 
 _HELD_BYTES = 8 << 20
 """Of the arrays of a file that are held in memory."""
 _BLOCK_VALUES = 1 << 19
 _COPY_BYTES = 1 << 20
 _CHANGED = "the file was changed while it was read; leave it alone, and rank again"
-
-
-def array_source(array: np.ndarray[Any, Any], name: str) -> Source:
-    """Return an array of shape (n_rows, n_columns) as a source, whose columns are called ``x0``, ``x1`` …."""
-    if array.ndim != 2:
-        raise DataError(f"{name}: an array of {array.ndim} dimensions; use (n_rows, n_columns)")
-    if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
-        return Source.arrays([(None, array.astype(array.dtype.newbyteorder("="), copy=False))], name)
-    names = numbered(array.shape[1])
-    try:
-        table = pa.table({name: pa.array(column) for name, column in zip(names, array.T, strict=True)})
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise ColumnTypeError(
-            f"{name}: an array of {array.dtype}; {error}; use numbers, booleans or strings"
-        ) from error
-    return Source.table(table, name)
 
 
 @dataclass
@@ -102,7 +87,12 @@ def _array(path: Path) -> np.ndarray[Any, Any] | _Stored:
     )
 
 
-def npy_source(path: Path) -> Source:
+def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+    with reading(path):
+        return _npz_source(path, temp_dir) if suffix_of(path) == ".npz" else _npy_source(path)
+
+
+def _npy_source(path: Path) -> Source:
     """Return an array of shape (n_rows, n_columns) in a file as a source."""
     array = _array(path)
     if isinstance(array, np.ndarray):
@@ -112,11 +102,13 @@ def npy_source(path: Path) -> Source:
     return _blocks({"X": array}, path)
 
 
-def npz_source(path: Path, temp_dir: Folder) -> Source:
+def _npz_source(path: Path, temp_dir: Folder) -> Source:
     """Return the arrays in a file, side by side; large ones are unpacked to ``temp_dir``.
 
     The columns of a two-dimensional array ``X`` are called ``x0``, ``x1`` …, those of others after the array.
     """
+    import zipfile
+
     parts: dict[str, np.ndarray[Any, Any] | _Stored] = {}
     folder = TempFolder(temp_dir)
     with zipfile.ZipFile(path) as members:
@@ -181,3 +173,6 @@ def _blocks(parts: dict[str, np.ndarray[Any, Any] | _Stored], path: Path) -> Sou
         return _CHANGED if _CHANGED in what else what
 
     return Source.factory(schema, scan, explain, str(path), n_rows)
+
+
+READER = Reader(_open, (".npy", ".npz"), marks={b"\x93NUMPY": ".npy"})

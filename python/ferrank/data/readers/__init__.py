@@ -1,0 +1,42 @@
+"""File formats that Python reads: a module for each, whose ``READER`` says how files are known and opened.
+
+``ferrank.data.files`` finds the modules by listing this package, and imports one after the other until one
+knows the file: what is slow to import is imported where a file of the format is read. Modules whose names
+begin with an underscore are no readers.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ferrank._core import Source
+from ferrank.data.opening import Folder
+
+__all__ = ["Reader"]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How files of a format are known and opened.
+
+    Parameters
+    ----------
+    open : callable
+        Given the path, the columns that are not to be converted from text, and the folder for temporary
+        files, returns the source. Its errors name the file: ``ferrank.data.opening.reading`` words those of
+        other libraries.
+    suffixes : tuple of str
+        Suffixes in lower case of files that are named, and of data files in a folder.
+    only_by_name : tuple of str, optional
+        Suffixes of files that are named; in folders such files may be anything.
+    marks : mapping of bytes to str, optional
+        What files begin with, and the suffix that it stands for: for streams, which have no name.
+    is_self_describing : bool, optional
+        Whether a file says how it is written, as CSV does not.
+    """
+
+    open: Callable[[Path, Iterable[str], Folder], Source]
+    suffixes: tuple[str, ...]
+    only_by_name: tuple[str, ...] = ()
+    marks: Mapping[bytes, str] = field(default_factory=dict)
+    is_self_describing: bool = True
