@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.feather
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -186,3 +188,33 @@ def test_wrong_ones_are_refused(table: dict[str, np.ndarray], given: Any, error:
 def test_a_dropped_column_may_be_among_them(table: dict[str, np.ndarray]) -> None:
     ranking = fr.rank(table, "y", ranker="relief", drop=["flag"], categorical_features=["code", "flag"])
     assert ranking.features == ["a", "code"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([7, 5, 6, 8]),
+        pa.array([0.5, -1.5, 2.0, 1e300]),
+        pa.array([1, 2, 3, 4], pa.date32()),
+        pa.array(["b", "a", "c", "d"], pa.large_string()),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_categories_of_any_type_stay_categories_in_files(values: pa.Array, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    codes, noise = rng.integers(4, size=N_ROWS), rng.normal(size=N_ROWS)
+    chunks = []
+    for rows in (slice(0, 100), slice(100, N_ROWS)):
+        # Each chunk brings a dictionary of its own.
+        order = rng.permutation(4)
+        keys = pa.array(np.argsort(order)[codes[rows]], pa.int8())
+        chunks.append(pa.DictionaryArray.from_arrays(keys, values.take(pa.array(order))))
+    table = pa.table(
+        {"a": pa.chunked_array(chunks), "noise": noise, "y": np.isin(codes, [0, 3]) + 0.1 * noise}
+    )
+    fr.convert(table, tmp_path / "t.arrow")
+    stored = pa.feather.read_table(str(tmp_path / "t.arrow"))
+    assert pa.types.is_dictionary(stored["a"].type)
+    assert stored["a"].cast(values.type).equals(table["a"].cast(values.type))
+    ranked, direct = (fr.rank(data, "y", ranker=RANKERS["forest"]) for data in (tmp_path / "t.arrow", table))
+    assert importances(ranked) == importances(direct)

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, UInt32Array, new_empty_array};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
+use arrow_select::concat::concat;
+use arrow_select::take::take;
 
 /// How a column is stored in a file, which allows a dictionary to grow but not to change.
 pub(super) enum Stored {
     /// As it comes.
     Plain(DataType),
-    /// Strings in a dictionary.
+    /// Categories in a dictionary.
     Unified(Unified),
 }
 
@@ -21,7 +23,12 @@ impl Stored {
     pub(super) fn new(data_type: &DataType) -> Self {
         match data_type {
             DataType::Dictionary(_, values) => match values.as_ref() {
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Stored::Unified(Unified::default()),
+                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                    Stored::Unified(Unified::new(&DataType::Utf8))
+                }
+                values if values.is_primitive() || *values == DataType::Boolean => {
+                    Stored::Unified(Unified::new(values))
+                }
                 values => Stored::Plain(values.clone()),
             },
             other => Stored::Plain(other.clone()),
@@ -31,7 +38,9 @@ impl Stored {
     pub(super) fn data_type(&self) -> DataType {
         match self {
             Stored::Plain(data_type) => data_type.clone(),
-            Stored::Unified(_) => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            Stored::Unified(unified) => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(unified.values.data_type().clone()))
+            }
         }
     }
 
@@ -47,6 +56,7 @@ impl Stored {
 
 /// The values seen so far, in the order in which they came.
 pub(super) struct Unified {
+    /// By what the values are as text, which is what categories are called.
     position: HashMap<String, i32>,
     values: ArrayRef,
     // The dictionary of the batch before, and where its values are in `values`. Most sources keep one dictionary.
@@ -54,14 +64,11 @@ pub(super) struct Unified {
     moved: Vec<Option<i32>>,
 }
 
-impl Default for Unified {
-    fn default() -> Self {
-        let values = Arc::new(StringArray::new_null(0));
-        Unified { position: HashMap::new(), values, last: None, moved: Vec::new() }
-    }
-}
-
 impl Unified {
+    fn new(of: &DataType) -> Self {
+        Unified { position: HashMap::new(), values: new_empty_array(of), last: None, moved: Vec::new() }
+    }
+
     fn store(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let dictionary = array.as_any_dictionary();
         let same = |last: &ArrayRef| last.to_data().ptr_eq(&dictionary.values().to_data());
@@ -74,25 +81,26 @@ impl Unified {
     }
 
     fn learn(&mut self, values: &ArrayRef) -> Result<(), ArrowError> {
-        let texts = cast(values, &DataType::Utf8)?;
+        let of_type = cast(values, self.values.data_type())?;
+        let texts = cast(&of_type, &DataType::Utf8)?;
         let known = self.position.len();
         let mut fresh = Vec::new();
         self.moved.clear();
-        for text in texts.as_string::<i32>() {
+        for (number, text) in (0..).zip(texts.as_string::<i32>()) {
             let position = text.map(|text| match self.position.get(text) {
                 Some(position) => *position,
                 None => {
                     let next = (known + fresh.len()) as i32;
                     self.position.insert(text.to_string(), next);
-                    fresh.push(text.to_string());
+                    fresh.push(number);
                     next
                 }
             });
             self.moved.push(position);
         }
         if !fresh.is_empty() {
-            let all = self.values.as_string::<i32>().iter().flatten().chain(fresh.iter().map(String::as_str));
-            self.values = Arc::new(all.map(Some).collect::<StringArray>());
+            let fresh = take(&of_type, &UInt32Array::from(fresh), None)?;
+            self.values = concat(&[&self.values, &fresh])?;
         }
         self.last = Some(values.clone());
         Ok(())

@@ -18,8 +18,8 @@ use ferrank_runtime::monitor::Monitor;
 /// Writes all rows of `source` to an uncompressed Arrow IPC file at `path`, chunk by chunk, and returns
 /// their number. The file appears, or replaces its predecessor, only when complete.
 ///
-/// Dictionaries of strings become one dictionary per column with 32-bit keys, whatever those of the
-/// chunks are; other dictionaries become plain columns.
+/// Dictionaries of texts, numbers, times and Booleans become one dictionary per column with 32-bit keys, whatever those of
+/// the chunks are; others become plain columns.
 ///
 /// # Errors
 /// The errors of reading the source, a folder that cannot be written, a full disk, or a request to stop.
