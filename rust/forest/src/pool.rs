@@ -78,9 +78,19 @@ impl FeaturePool {
         self.constant = mark.constant;
     }
 
-    /// [`FeaturePool::try_draw`] with a `visit` that cannot fail, where draws are not ordered.
-    #[inline(always)]
+    /// [`FeaturePool::try_draw`] with a `visit` that cannot fail.
     pub(crate) fn draw(&mut self, wanted: usize, random: &mut Stream, mut visit: impl FnMut(u32, &mut Stream) -> bool) {
+        let Ok(()) = self.try_draw(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
+    }
+
+    /// [`FeaturePool::draw`] where draws are not ordered.
+    #[inline(always)]
+    pub(crate) fn draw_shuffled(
+        &mut self,
+        wanted: usize,
+        random: &mut Stream,
+        mut visit: impl FnMut(u32, &mut Stream) -> bool,
+    ) {
         let Ok(()) =
             self.try_draw_shuffled(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
     }
@@ -293,9 +303,9 @@ mod tests {
 
     fn drawn(pool: &mut FeaturePool, wanted: usize, node: u64) -> Vec<u32> {
         let mut seen = Vec::new();
-        let Ok(()) = pool.try_draw(wanted, &mut stream(0, Purpose::Node, 0, node), |feature, _| {
+        pool.draw(wanted, &mut stream(0, Purpose::Node, 0, node), |feature, _| {
             seen.push(feature);
-            Ok::<_, Infallible>(feature % 3 != 0)
+            feature % 3 != 0
         });
         seen
     }
@@ -321,9 +331,9 @@ mod tests {
             let random = || stream(0, Purpose::Node, 0, wanted as u64);
             let pool = || FeaturePool::new((0..50).map(|feature| feature == 4), is_ordered);
             let (mut one, mut seen, mut random_one) = (pool(), Vec::new(), random());
-            let Ok(()) = one.try_draw(wanted, &mut random_one, |feature, _| {
+            one.draw(wanted, &mut random_one, |feature, _| {
                 seen.push(feature);
-                Ok::<_, Infallible>(feature % 3 != 0)
+                feature % 3 != 0
             });
             let (mut other, mut ahead, mut random_other) = (pool(), Vec::new(), random());
             let prepared = std::cell::RefCell::new(Vec::new());
@@ -348,11 +358,11 @@ mod tests {
             let mut pool = FeaturePool::new((0..3_000).map(|feature| feature % 100 == 99), true);
             let (mut all, mut among) = (Vec::new(), Vec::new());
             let random = || stream(0, Purpose::Node, 0, node);
-            let Ok(()) = pool.try_draw(55, &mut random(), |feature, _| {
+            pool.draw(55, &mut random(), |feature, _| {
                 if varies(feature) {
                     all.push(feature);
                 }
-                Ok::<_, Infallible>(varies(feature))
+                varies(feature)
             });
             // A feature that does not vary takes no place in the draw.
             let features = (0..3_000).filter(|&feature| (varies(feature) || feature == 5) && feature % 100 != 99);
