@@ -79,20 +79,9 @@ impl FeaturePool {
     }
 
     /// [`FeaturePool::try_draw`] with a `visit` that cannot fail.
+    #[inline(always)]
     pub(crate) fn draw(&mut self, wanted: usize, random: &mut Stream, mut visit: impl FnMut(u32, &mut Stream) -> bool) {
         let Ok(()) = self.try_draw(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
-    }
-
-    /// [`FeaturePool::draw`] where draws are not ordered.
-    #[inline(always)]
-    pub(crate) fn draw_shuffled(
-        &mut self,
-        wanted: usize,
-        random: &mut Stream,
-        mut visit: impl FnMut(u32, &mut Stream) -> bool,
-    ) {
-        let Ok(()) =
-            self.try_draw_shuffled(wanted, random, |feature, random| Ok::<_, Infallible>(visit(feature, random)));
     }
 
     /// Calls `visit` with features until `wanted` of them vary, or none is left. `visit` returns true if the feature
@@ -105,26 +94,11 @@ impl FeaturePool {
         &mut self,
         wanted: usize,
         random: &mut Stream,
-        visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
-    ) -> Result<(), E> {
-        match self.is_ordered {
-            true => self.try_draw_ahead(wanted, random, |_| {}, visit),
-            false => self.try_draw_shuffled(wanted, random, visit),
-        }
-    }
-
-    /// The draw of [`try_draw`](Self::try_draw) if it is not ordered.
-    ///
-    /// # Errors
-    /// The first error of `visit`.
-    #[inline(always)]
-    fn try_draw_shuffled<E>(
-        &mut self,
-        wanted: usize,
-        random: &mut Stream,
         mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
     ) -> Result<(), E> {
-        debug_assert!(!self.is_ordered);
+        if self.is_ordered {
+            return self.try_draw_ahead(wanted, random, |_| {}, visit);
+        }
         let shuffled = wanted < self.len();
         let mut found = std::mem::take(&mut self.found);
         let mut seen = 0;

@@ -83,7 +83,7 @@ impl Grower<'_> {
         let batch = &mut buffers.batch;
         batch.start(rows.len(), *rows_per_feature * (*per_node).min(pool.len()));
         if kernels.is_at_random() || chunk.rows * *row_bytes <= NEAR {
-            pool.draw_shuffled(*per_node, &mut random, |feature, random| {
+            pool.draw(*per_node, &mut random, |feature, random| {
                 features[feature as usize].take(chunk, rows, feature, batch, random)
             });
         } else {
