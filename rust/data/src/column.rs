@@ -115,6 +115,19 @@ pub fn known_rows(array: &ArrayRef) -> Result<Vec<bool>> {
 }
 
 /// A column read as categories.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow_array::{ArrayRef, StringArray};
+/// use ferrank_data::column::{Categories, MISSING, categories};
+///
+/// let colors: ArrayRef = Arc::new(StringArray::from(vec![Some("red"), None, Some("blue"), Some("red")]));
+/// let Categories { texts, index } = categories(&colors)?;
+/// assert_eq!(texts, ["red", "blue"]);
+/// assert_eq!(index, [0, MISSING, 1, 0]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Categories<'a> {
     /// The texts that occur, each once, in the order of their first row.

@@ -51,6 +51,20 @@ use crate::values::{Keep, Values};
 use ferrank_runtime::error::{Error, Result};
 
 /// The number of each row's group.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow_array::{ArrayRef, StringArray};
+/// use ferrank_data::groups::{Groups, group_hashes};
+/// use ferrank_data::values::{Keep, Values};
+///
+/// let patients: ArrayRef = Arc::new(StringArray::from(vec!["Ana", "Eva", "Ana"]));
+/// let groups = Groups::new(&[Values::Held(group_hashes(&patients)?)], "table", Keep::Memory)?;
+/// assert_eq!(groups.of_row[..], [0, 1, 0]);
+/// assert_eq!((groups.len(), &groups.sizes[..]), (2, &[2, 1][..]));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Groups {
     /// n_rows.
@@ -60,6 +74,20 @@ pub struct Groups {
 }
 
 /// What a profile says of the groups.
+///
+/// ```
+/// use ferrank_data::groups::GroupProfile;
+///
+/// let of = |hashes: &[u64], first_row| {
+///     let mut profile = GroupProfile::new("patient");
+///     profile.add(hashes, first_row);
+///     profile
+/// };
+/// let mut profile = of(&[3, 7], 1);
+/// profile.merge(&of(&[7], 0));
+/// assert_eq!(profile.digest(), of(&[7, 3, 7], 0).digest());
+/// assert_ne!(profile.digest(), of(&[7, 7, 3], 0).digest());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupProfile {
     /// Name of the column.
@@ -160,6 +188,18 @@ impl Groups {
 }
 
 /// The rows of each group, ascending until they are shuffled.
+///
+/// ```
+/// use ferrank_data::groups::Groups;
+/// use ferrank_data::values::{Keep, Values};
+///
+/// let hashes = Values::Held(vec![7, 3, 7, 7]);
+/// let mut members = Groups::new(&[hashes], "table", Keep::Memory)?.members();
+/// assert_eq!((members.of(0), members.of(1)), (&[0, 2, 3][..], &[1][..]));
+/// members.of_mut(0).reverse();
+/// assert_eq!((members.of(0), members.of(1)), (&[3, 2, 0][..], &[1][..]));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Members {
     /// n_rows; those of a group follow each other.

@@ -189,6 +189,23 @@ fn labels_in(cell: &str) -> impl Iterator<Item = &str> {
 const UNKNOWN: u32 = u32::MAX;
 
 /// The closed label sets of all rows.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use arrow_array::{ArrayRef, StringArray};
+/// use ferrank_data::hierarchy::Hierarchy;
+/// use ferrank_data::labels::LabelColumn;
+///
+/// let edges = [(None, "animal".into()), (Some("animal".into()), "koala".into()), (None, "plant".into())];
+/// let sets: ArrayRef = Arc::new(StringArray::from(vec!["koala", "plant"]));
+/// let mut column = LabelColumn::new(Arc::new(Hierarchy::from_edges(&edges, 0.75)?), sets.len());
+/// column.add(&sets, None)?;
+/// let animal = column.hierarchy.number("animal")?;
+/// assert_eq!((column.has(0, animal), column.has(1, animal)), (Some(true), Some(false)));
+/// let turned = column.gather([1, 0].into_iter())?;
+/// assert_eq!((turned.of(0), turned.of(1)), (column.of(1), column.of(0)));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct LabelColumn {
     /// The labels.

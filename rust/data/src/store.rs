@@ -78,6 +78,18 @@ use targets::Answers;
 pub use crate::values::{Keep, Values};
 
 /// A type of codes that a chunk holds.
+///
+/// ```
+/// use ferrank_data::store::bands::Bands;
+/// use ferrank_data::store::{Chunk, Stored};
+///
+/// fn row_bytes<C: Stored>(chunk: &Chunk) -> usize {
+///     C::of(chunk).row_bytes()
+/// }
+/// // Three features of one byte are in one band, nine of two bytes in two.
+/// let chunk = Chunk { rows: 4, narrow: Bands::new(3, 4), wide: Bands::new(9, 4) };
+/// assert_eq!((row_bytes::<u8>(&chunk), row_bytes::<u16>(&chunk)), (8, 32));
+/// ```
 pub trait Stored: Code {
     /// The codes of this type.
     fn of(chunk: &Chunk) -> &Bands<Self>;
@@ -96,6 +108,16 @@ impl Stored for u16 {
 }
 
 /// Codes of consecutive rows.
+///
+/// ```
+/// use ferrank_data::store::Chunk;
+/// use ferrank_data::store::bands::Bands;
+///
+/// // Four rows of three features with few values each.
+/// let chunk = Chunk { rows: 4, narrow: Bands::new(3, 4), ..Chunk::default() };
+/// assert_eq!(chunk.narrow.band(0).len(), chunk.rows);
+/// assert!(chunk.wide.is_empty());
+/// ```
 #[derive(Debug, Default)]
 pub struct Chunk {
     /// Number of rows.
@@ -107,6 +129,32 @@ pub struct Chunk {
 }
 
 /// Every row that takes part, as codes.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// use ferrank_data::store::{CodeStore, Keep, Slot};
+///
+/// # let x: ArrayRef = Arc::new(Float64Array::from(vec![7.0, 2.0, 5.0]));
+/// # let y: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), None, Some(0.5)]));
+/// # let batch = RecordBatch::try_from_iter([("x", x), ("y", y)]).unwrap();
+/// # let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&table, &roles, Unlabelled::Ignore);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// // x is 7, 2 and 5; the second row has no target and takes no part.
+/// let profile = Profile::new(&intake, 255)?;
+/// let store = CodeStore::new(&intake, &profile, profile.counts, false, Keep::Memory)?;
+/// assert_eq!((store.rows, &store.slots[..]), (2, &[Slot::Narrow(0)][..]));
+/// let x = store.chunks[0].narrow.column(0);
+/// assert_eq!([x.at(0), x.at(1)], [1, 0]);
+/// // Shadows, here with the codes of the rows in reverse order, are features beside the others.
+/// assert_eq!(store.with_shadows(&[1, 0], Keep::Memory, store.rows)?.codings.len(), 2);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct CodeStore {
     /// Rows in all chunks.

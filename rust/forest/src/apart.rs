@@ -61,6 +61,32 @@ pub fn rounds(view: View<'_>, params: &ForestParams, profile: &Profile) -> Resul
 }
 
 /// Bytes that a machine needs for the trees of one thread, about.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use arrow_buffer::Buffer;
+/// # use ferrank_data::{Result, intake::{Unlabelled, View}, profile::{Place, profile}};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_ranking::RunOptions;
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> i32| Arc::new((0..80).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let source = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// use ferrank_forest::ForestParams;
+/// use ferrank_forest::apart::{Needs, needs};
+///
+/// # let all = source(batch)?;
+/// let params = ForestParams::default();
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&all, &roles, Unlabelled::Error);
+/// # let profile = profile(view, params.max_bins, Place::default(), 1, &monitor)?;
+/// // Over parts, a machine has the targets of all rows and not their codes.
+/// let Needs { in_memory, over_parts } = needs(view, &params, &profile)?;
+/// assert!(over_parts < in_memory);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Needs {
     /// Where it has the codes of all rows.
@@ -182,6 +208,41 @@ pub struct Apart {
 }
 
 /// The codes of a part.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use arrow_buffer::Buffer;
+/// # use ferrank_data::{Result, intake::{Unlabelled, View}, profile::{Place, profile}};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_ranking::RunOptions;
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> i32| Arc::new((0..80).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let source = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// use ferrank_forest::apart::{Apart, PartCodes};
+/// # use ferrank_forest::{Coder, ForestParams};
+///
+/// # let params = ForestParams::default().with_n_estimators(200).with_shadows(true);
+/// # let (parts, all) = ([source(batch.slice(0, 30))?, source(batch.slice(30, 50))?], source(batch)?);
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&all, &roles, Unlabelled::Error);
+/// # let profile = profile(view, params.max_bins, Place::default(), 1, &monitor)?;
+/// # let coder = Coder::new(view, &params, &profile)?;
+/// # let codes = parts.iter().map(|part| coder.code(part, 1, &monitor).map(Buffer::from)).collect::<Result<Vec<_>>>()?;
+/// # let answers = codes.iter().map(|codes| coder.answers(codes.clone()).map(Buffer::from)).collect::<Result<_>>()?;
+/// # let apart = Apart::new(view, &params, &profile, answers)?;
+/// let firsts = [0, 30];
+/// let part = |number: usize| PartCodes { codes: codes[number].clone(), shadows: None, first: firsts[number] };
+/// // What both parts have for the shadows of part 1, in the round that starts with tree 0.
+/// let pieces = [0, 1].map(|from| apart.spread(part(from), (0, &firsts, from), 1, &monitor));
+/// let pieces = pieces.into_iter().map(|of_all| Ok(of_all?.swap_remove(1).into())).collect::<Result<Vec<Buffer>>>()?;
+/// let shadows = apart.shadows(part(1), (0, &firsts, 1), &pieces, &monitor)?;
+/// let part = PartCodes { shadows: Some(shadows.into()), ..part(1) };
+/// assert!(part.shadows.is_some_and(|shadows| shadows.starts_with(b"ARROW1")));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct PartCodes {
     /// As [`Coder::code`](crate::Coder::code) returns them.

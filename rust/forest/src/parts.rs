@@ -19,7 +19,35 @@ use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
 
-/// Codes the parts of a data set, one after the other. See [`Coded`] for an example.
+/// Codes the parts of a data set, one after the other. [`Coded`] has an example that goes on to a ranking.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use arrow_buffer::Buffer;
+/// # use ferrank_data::{Result, intake::{Unlabelled, View}, profile::{Place, profile}};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_ranking::RunOptions;
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> i32| Arc::new((0..80).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let source = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// use ferrank_forest::{Coder, ForestParams};
+///
+/// # let params = ForestParams::default();
+/// # let (part, other, all) = (source(batch.slice(0, 30))?, source(batch.project(&[0, 2]).unwrap())?, source(batch)?);
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&all, &roles, Unlabelled::Error);
+/// # let profile = profile(view, params.max_bins, Place::default(), 1, &monitor)?;
+/// let coder = Coder::new(view, &params, &profile)?;
+/// let codes = coder.code(&part, 1, &monitor)?;
+/// assert!(codes.starts_with(b"ARROW1"));
+/// // The targets alone are less than the codes, and a part without the feature z has no codes.
+/// assert!(coder.answers(codes.clone().into())?.len() < codes.len());
+/// assert!(coder.code(&other, 1, &monitor).is_err());
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Coder {
     roles: Roles,

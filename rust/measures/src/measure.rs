@@ -46,6 +46,18 @@ pub enum Measure {
 }
 
 /// Whose definitions of one error, coverage and ranking loss are used; see the documentation of the crate.
+///
+/// ```
+/// use ferrank_measures::{Conventions, Judge, LabelSets, Measure, Predictions};
+///
+/// let (mut sets, mut predictions) = (LabelSets::default(), Predictions::new(2));
+/// sets.push([1]);
+/// predictions.push([(0, 0.8), (1, 0.2)], [0]);
+/// // The label of the row comes second: one label is above it, and its rank is 2.
+/// let coverage = |conventions| Judge::new(&sets, &predictions, &[Measure::Coverage], conventions).judge(&[0]);
+/// assert_eq!(coverage(Conventions::Textbook), [1.0]);
+/// assert_eq!(coverage(Conventions::Clus), [2.0]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conventions {

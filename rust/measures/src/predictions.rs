@@ -1,6 +1,16 @@
 //! Label sets of rows, and the predictions that rows share.
 
 /// Sets of labels, by their numbers.
+///
+/// ```
+/// use ferrank_measures::LabelSets;
+///
+/// let mut sets = LabelSets::default();
+/// sets.push([0, 2]);
+/// sets.push([]);
+/// assert_eq!((sets.of(0), sets.of(1)), (&[0, 2][..], &[][..]));
+/// assert_eq!(sets.len(), 2);
+/// ```
 #[derive(Debug, Clone)]
 pub struct LabelSets {
     /// n_sets + 1 offsets into `labels`.
@@ -49,6 +59,20 @@ impl LabelSets {
 }
 
 /// Predictions: scores of labels, and the predicted labels.
+///
+/// ```
+/// use ferrank_measures::{Conventions, Judge, LabelSets, Measure, Predictions};
+///
+/// let mut predictions = Predictions::new(3);
+/// predictions.push([(0, 0.7), (2, 0.4)], [0]);
+/// predictions.push([(1, 1.0)], [1]);
+/// assert_eq!((predictions.len(), predictions.n_labels()), (2, 3));
+/// // Three rows with two predictions: the first is that of two rows.
+/// let mut sets = LabelSets::default();
+/// [[0], [0], [1]].into_iter().for_each(|set| sets.push(set));
+/// let mut judge = Judge::new(&sets, &predictions, &[Measure::HammingLoss], Conventions::Textbook);
+/// assert_eq!(judge.judge(&[0, 0, 1]), [0.0]);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Predictions {
     n_labels: usize,

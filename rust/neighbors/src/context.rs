@@ -6,6 +6,21 @@ use crate::sink::ExactDistance;
 use crate::space::rounded;
 
 /// The values that exact distances are computed from.
+///
+/// ```
+/// use ferrank_neighbors::context::DistanceContext;
+/// use ferrank_neighbors::rows::Rows;
+/// use ferrank_neighbors::space::{Shape, Space};
+///
+/// // Two numbers and a category: both rows have the same numbers.
+/// let mut rows = Rows::with_capacity(2, 3);
+/// rows.add(0..2).copy_from_slice(&[0.0, 0.5, 1.0, 0.0, 0.5, 2.0]);
+/// let space = Space::new(vec![Shape::Numeric, Shape::Numeric, Shape::Nominal], vec![None, None, None], Vec::new(), 1);
+/// let context = DistanceContext { space: &space, queries: &rows, rows: &rows };
+/// assert_eq!(context.distance(0, 1), 0.333333333333);
+/// let [query, row] = context.pair(0, 1);
+/// assert_eq!([0, 1, 2].map(|feature| space.difference(feature, query, row)), [0.0, 0.0, 1.0]);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct DistanceContext<'a> {
     /// The features and their differences.

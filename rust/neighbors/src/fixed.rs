@@ -21,6 +21,28 @@ const RUN: usize = 64;
 const MOST_COLUMNS: usize = 2;
 
 /// Rows in fixed point, in panels of 16; [`AllPairs`](crate::all_pairs::AllPairs) has them.
+///
+/// ```
+/// use ferrank_neighbors::all_pairs::AllPairs;
+/// use ferrank_neighbors::fixed::FixedRows;
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::table::Table;
+///
+/// // 1/3 is no multiple of 2⁻²⁵.
+/// let mut rows = Rows::with_capacity(3, 1);
+/// rows.add(0..3).copy_from_slice(&[0.0, 1.0 / 3.0, 0.5]);
+/// # let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
+/// let pairs = AllPairs::new(&Table::Held(rows), &space, vec![0, 1, 2])?;
+/// let fixed: &FixedRows = pairs.fixed.as_ref().expect("no value is missing");
+/// let mut distances = Vec::new();
+/// fixed.distances(Default::default(), &[0], &mut distances);
+/// assert_eq!(distances[2], 0.5);
+/// assert!(distances[1] != 1.0 / 3.0 && (distances[1] - 1.0 / 3.0).abs() <= fixed.error(0));
+/// // Lines are padded to whole panels.
+/// assert_eq!((distances.len(), fixed.stride()), (16, 16));
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct FixedRows {
     n_columns: usize,

@@ -12,6 +12,14 @@ use crate::space::{Shape, Space};
 use crate::space_panels::{layout_of, panels_of};
 
 /// Two panels of numeric features.
+///
+/// ```
+/// use ferrank_neighbors::internals::Pair;
+///
+/// // 16 rows of zeros are in one panel, 16 rows of ones in the other.
+/// let values = [vec![0.0; 16 * 3], vec![1.0; 16 * 3]].concat();
+/// assert_eq!(Pair::new(values, 3).measure(), 3.0);
+/// ```
 #[derive(Debug)]
 pub struct Pair {
     arch: Arch,

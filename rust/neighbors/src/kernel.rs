@@ -40,6 +40,24 @@ use super::vectors::{Table, line};
 pub type Lines = [[f32; LANES]; LANES];
 
 /// Measures all pairs of two panels.
+///
+/// ```
+/// use ferrank_neighbors::kernel::Measure;
+/// use ferrank_neighbors::layout::{Common, LANES, Layout};
+/// use ferrank_neighbors::panels::Panels;
+/// use pulp::Arch;
+///
+/// // With products, distances are sums of squared differences; A is the sum of a row's squares.
+/// let points = [[0.0, 1.0], [3.0, 5.0]];
+/// let layout = Layout { common: Common::Product, whole: vec![0, 1], n_numeric: 2, n_classes: 1, ..Layout::default() };
+/// let panels = Panels::new(&layout, vec![vec![0, 1]], |number, cells| {
+///     cells.values.copy_from_slice(&points[number as usize]);
+///     cells.values.iter().map(|value| value * value).sum()
+/// });
+/// let (panel, mut lines) = (panels.panel(&layout, 0), [[0.0; LANES]; LANES]);
+/// Arch::new().dispatch(Measure::new(&layout, panel, panel, &mut lines));
+/// assert_eq!((lines[0][1], lines[1][1]), (25.0, 0.0));
+/// ```
 pub struct Measure<'a> {
     layout: &'a Layout,
     one: Panel<'a>,

@@ -10,6 +10,27 @@ pub const RUN: usize = 32;
 pub const ROUNDING: f64 = 1.0 / (1u64 << 24) as f64;
 
 /// What two numeric values contribute to M, the common part of a distance A + A' − 2 M.
+///
+/// ```
+/// # use ferrank_neighbors::kernel::Measure;
+/// # use ferrank_neighbors::panels::Panels;
+/// # use pulp::Arch;
+/// use ferrank_neighbors::layout::{Common, LANES, Layout};
+///
+/// // Rows 0 and 1 have the values 1 and 4 in the only feature.
+/// let distance = |common: Common, a: fn(f32) -> f32| {
+///     let layout = Layout { common, whole: vec![0], n_numeric: 1, n_classes: 1, ..Layout::default() };
+///     let panels = Panels::new(&layout, vec![vec![0, 1]], |number, cells| {
+///         cells.values[0] = [1.0, 4.0][number as usize];
+///         a(cells.values[0])
+///     });
+///     let (panel, mut lines) = (panels.panel(&layout, 0), [[0.0; LANES]; LANES]);
+///     Arch::new().dispatch(Measure::new(&layout, panel, panel, &mut lines));
+///     lines[0][1]
+/// };
+/// assert_eq!(distance(Common::Least, |value| value), 3.0);
+/// assert_eq!(distance(Common::Product, |value| value * value), 9.0);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Common {
     /// The smaller, for the sum of |a − b|; A is then the sum of a row's values.
@@ -20,6 +41,20 @@ pub enum Common {
 }
 
 /// The order of features in a panel.
+///
+/// ```
+/// # use ferrank_neighbors::missing::MissingModel;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// use ferrank_neighbors::layout::Layout;
+/// use ferrank_neighbors::space_panels::layout_of;
+///
+/// // Constant features are left out.
+/// let shapes = vec![Shape::Nominal, Shape::Numeric, Shape::Constant, Shape::Numeric];
+/// let models = vec![None, None, None, Some(MissingModel::Informative)];
+/// let layout: Layout = layout_of(&Space::new(shapes, models, Vec::new(), 1));
+/// assert_eq!((&layout.whole[..], layout.n_numeric, &layout.halves[..]), (&[1, 0][..], 1, &[0.5][..]));
+/// assert_eq!((layout.with_missing[0].feature, layout.n_expected()), (3, 1));
+/// ```
 #[derive(Debug, Default)]
 pub struct Layout {
     /// How two values contribute to M.
@@ -39,6 +74,20 @@ pub struct Layout {
 }
 
 /// A feature with missing values.
+///
+/// ```
+/// # use ferrank_neighbors::missing::MissingModel;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::layout_of;
+/// use ferrank_neighbors::layout::MissingFeature;
+///
+/// // Numeric features come first; they alone have substitutes.
+/// let models = vec![Some(MissingModel::Informative), Some(MissingModel::Informative)];
+/// let layout = layout_of(&Space::new(vec![Shape::Nominal, Shape::Numeric], models, Vec::new(), 1));
+/// let order = layout.with_missing.iter().map(|&MissingFeature { feature, nominal }| (feature, nominal));
+/// assert_eq!(order.collect::<Vec<_>>(), [(1, false), (0, true)]);
+/// assert_eq!(layout.n_substitutes(), 1);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct MissingFeature {
     /// Number of the feature.
@@ -53,6 +102,15 @@ pub(super) fn cut<T>(all: &[T], number: usize, width: usize) -> &[T] {
 }
 
 /// Bound on the error of a distance computed from panels: `fixed` plus `relative` times the distance.
+///
+/// ```
+/// use ferrank_neighbors::layout::Error;
+///
+/// let error = Error { fixed: 0.25, relative: 0.5 };
+/// assert_eq!((error.lowest(1.0), error.highest(1.0)), (0.5, 1.875));
+/// // A row measured at 1.0 may be as near as 0.5, so it is within the threshold of 0.5.
+/// assert!(error.threshold(0.5) >= 1.0);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Error {
     /// Absolute part.

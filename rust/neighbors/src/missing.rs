@@ -16,6 +16,18 @@ use std::sync::{Arc, OnceLock};
 const MOST_STEPS: usize = 1 << 14;
 
 /// How much the missing values of a feature differ from others.
+///
+/// ```
+/// use ferrank_neighbors::missing::MissingModel;
+///
+/// // Three of four known values are category 0, and so is a missing one with probability 3/4.
+/// let expected = MissingModel::new(&[0.0, 0.0, f64::NAN, 0.0, 1.0], true, &[], 1).expect("values are known");
+/// assert_eq!((expected.one(0.0, 0), expected.one(1.0, 0), expected.two(0, 0)), (0.25, 0.75, 0.375));
+/// assert!(MissingModel::new(&[f64::NAN], true, &[], 1).is_none());
+/// // A value of its own.
+/// let informative = MissingModel::Informative;
+/// assert_eq!((informative.one(0.0, 0), informative.two(0, 0)), (1.0, 0.0));
+/// ```
 #[derive(Debug)]
 pub enum MissingModel {
     /// As much as is expected of the distribution of known values.

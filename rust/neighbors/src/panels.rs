@@ -18,6 +18,21 @@ pub use super::row_parts::Cells;
 use super::row_parts::Transposed;
 
 /// Rows, in panels.
+///
+/// ```
+/// use ferrank_neighbors::layout::{Layout, NO_ROW};
+/// use ferrank_neighbors::panels::Panels;
+///
+/// // Rows 0 and 2 are of class 0, row 1 is of class 1; each class starts a panel of its own.
+/// let layout = Layout { whole: vec![0], n_numeric: 1, n_classes: 2, ..Layout::default() };
+/// let panels = Panels::new(&layout, vec![vec![0, 2], vec![1]], |number, cells| {
+///     cells.values[0] = number as f32 / 4.0;
+///     cells.values[0]
+/// });
+/// assert_eq!((panels.len(), &panels.classes[..]), (2, &[0, 1][..]));
+/// assert_eq!(panels.numbers[..3], [0, 2, NO_ROW]);
+/// assert_eq!(panels.sums().take(3).collect::<Vec<_>>(), [0.0, 0.5, f32::INFINITY]);
+/// ```
 #[derive(Debug)]
 pub struct Panels {
     /// Made on first use where byte codes hold the rows.
@@ -32,6 +47,23 @@ pub struct Panels {
 }
 
 /// One panel.
+///
+/// ```
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::{layout_of, panels_of};
+/// use ferrank_neighbors::panels::Panel;
+///
+/// let mut rows = Rows::with_capacity(3, 2);
+/// rows.add(0..3).copy_from_slice(&[0.25, 0.5, 1.0, 1.0, 0.0, 0.5]);
+/// let space = Space::new(vec![Shape::Numeric; 2], vec![None, None], vec![1, 0, 1], 2);
+/// let layout = layout_of(&space);
+/// let panels = panels_of(&layout, &space, &rows);
+/// // The panel of class 1. A is the sum of a row's values, as both features are numeric.
+/// let panel: Panel<'_> = panels.panel(&layout, 1);
+/// assert_eq!((panel.class, &panel.numbers[..2]), (1, &[0, 2][..]));
+/// assert_eq!(panel.sums[..3], [0.75, 0.5, f32::INFINITY]);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Panel<'a> {
     /// Values by feature.
@@ -47,6 +79,24 @@ pub struct Panel<'a> {
 }
 
 /// The values of a panel.
+///
+/// ```
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::{layout_of, panels_of};
+/// use ferrank_neighbors::layout::LANES;
+/// use ferrank_neighbors::panels::Values;
+///
+/// let mut rows = Rows::with_capacity(2, 2);
+/// rows.add(0..2).copy_from_slice(&[0.25, 0.5, 0.75, 1.0]);
+/// let space = Space::new(vec![Shape::Numeric; 2], vec![None, None], Vec::new(), 1);
+/// let layout = layout_of(&space);
+/// let panels = panels_of(&layout, &space, &rows);
+/// let values: Values<'_> = panels.panel(&layout, 0).values;
+/// // A line of each feature, in which each row has its place.
+/// let lines: Vec<&[f32]> = values.get().values.chunks(LANES).map(|line| &line[..2]).collect();
+/// assert_eq!(lines, [[0.25, 0.75], [0.5, 1.0]]);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Values<'a> {
     all: &'a OnceLock<Transposed>,
@@ -56,6 +106,26 @@ pub struct Values<'a> {
 }
 
 /// The values of a panel, feature by feature.
+///
+/// ```
+/// # use ferrank_neighbors::missing::MissingModel;
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::{layout_of, panels_of};
+/// use ferrank_neighbors::panels::ByFeature;
+///
+/// // Feature 1 has a missing value, in row 1, which differs from all known ones by 1.
+/// let mut rows = Rows::with_capacity(3, 2);
+/// rows.add(0..3).copy_from_slice(&[0.5, 0.0, 0.25, f64::NAN, 1.0, 0.75]);
+/// let models = vec![None, Some(MissingModel::Informative)];
+/// let space = Space::new(vec![Shape::Numeric; 2], models, Vec::new(), 1);
+/// let layout = layout_of(&space);
+/// let panels = panels_of(&layout, &space, &rows);
+/// let ByFeature { values, with_missing, expected } = panels.panel(&layout, 0).values.get();
+/// assert_eq!(values[..3], [0.5, 0.25, 1.0]);
+/// assert!(with_missing[1].is_nan());
+/// assert_eq!(expected[..3], [1.0, 0.0, 1.0]);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ByFeature<'a> {
     /// n_whole x LANES; features without missing values.

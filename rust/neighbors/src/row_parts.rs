@@ -3,6 +3,22 @@
 use super::layout::{LANES, Layout, transpose};
 
 /// The values of a row of a panel, to be written.
+///
+/// ```
+/// use ferrank_neighbors::layout::{Layout, MissingFeature};
+/// use ferrank_neighbors::panels::{Cells, Panels};
+///
+/// // The only feature is numeric and has missing values. Such features have no part in A.
+/// let with_missing = vec![MissingFeature { feature: 0, nominal: false }];
+/// let layout = Layout { with_missing, n_lines: 1, n_classes: 1, ..Layout::default() };
+/// let panels = Panels::new(&layout, vec![vec![0, 1]], |number, cells: &mut Cells<'_>| {
+///     cells.with_missing[0] = [f32::NAN, 0.25][number as usize];
+///     cells.expected[0] = [0.0, 0.75][number as usize];
+///     cells.substitutes[0] = [0.5, 0.25][number as usize];
+///     0.0
+/// });
+/// assert_eq!(panels.panel(&layout, 0).values.get().expected[..2], [0.0, 0.75]);
+/// ```
 #[derive(Debug)]
 pub struct Cells<'a> {
     /// n_whole

@@ -26,6 +26,18 @@ pub(crate) fn rows_per_tile(width: usize) -> usize {
 }
 
 /// Some rows, by ascending number.
+///
+/// ```
+/// use ferrank_neighbors::rows::Rows;
+///
+/// let mut rows = Rows::with_capacity(3, 2);
+/// rows.add([4, 7, 9]).copy_from_slice(&[0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
+/// // Rows keep their numbers, wherever they are.
+/// assert_eq!((rows.row(7), rows.position(7), rows.span()), (&[0.2, 0.3][..], 1, (4, 10)));
+/// let mut some = Rows::with_capacity(2, 2);
+/// some.add_some(&rows, &[4, 9]);
+/// assert_eq!(some.values(), [0.0, 0.1, 0.4, 0.5]);
+/// ```
 #[derive(Debug, Default)]
 pub struct Rows {
     /// n_rows; ascending.
@@ -131,6 +143,33 @@ impl Rows {
 }
 
 /// Reads the rows of a source as numbers, pass after pass.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::{Monitor, Phase};
+/// # let column = || Arc::new((0..5).map(f64::from).collect::<Float64Array>()) as ArrayRef;
+/// # let batch = RecordBatch::try_from_iter([("x", column()), ("y", column())])?;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&source, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// use ferrank_neighbors::rows::Reader;
+/// use ferrank_neighbors::space::Scale;
+///
+/// // A feature with the values 0, 1, 2, 3 and 4.
+/// let reader = Reader { intake, scales: vec![Scale::Numeric { low: 0.0, high: 4.0 }], n_rows: 5, clip: false };
+/// assert_eq!(reader.hold(Phase::Coding, |_| Ok(()))?.values(), [0.0, 0.25, 0.5, 0.75, 1.0]);
+///
+/// // Numbers beyond their scale are an error, or clipped.
+/// let reader = Reader { scales: vec![Scale::Numeric { low: 0.0, high: 2.0 }], ..reader };
+/// assert!(reader.hold(Phase::Coding, |_| Ok(())).is_err());
+/// let reader = Reader { clip: true, ..reader };
+/// assert_eq!(reader.hold(Phase::Coding, |_| Ok(()))?.values(), [0.0, 0.5, 1.0, 1.0, 1.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Reader<'a> {
     /// The source, and which of its rows are used.
     pub intake: Intake<'a>,

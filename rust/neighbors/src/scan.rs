@@ -16,6 +16,36 @@ use ferrank_runtime::monitor::Monitor;
 const GROUP: usize = 16;
 
 /// What a walk over pairs needs.
+///
+/// ```
+/// use ferrank_neighbors::context::DistanceContext;
+/// use ferrank_neighbors::nearest::{Bounds, NearestK, NearestParams};
+/// # use ferrank_neighbors::rows::Rows;
+/// use ferrank_neighbors::scan::Scan;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::{error_of, layout_of, panels_of};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # use pulp::Arch;
+///
+/// // 40 rows make three panels, which are split among sinks.
+/// # let mut rows = Rows::with_capacity(40, 1);
+/// # (0..40).for_each(|number| rows.add([number]).fill(f64::from(number) / 39.0));
+/// # let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
+/// # let (layout, monitor, arch) = (layout_of(&space), Monitor::default(), Arch::new());
+/// # let panels = panels_of(&layout, &space, &rows);
+/// # let exact = DistanceContext { space: &space, queries: &rows, rows: &rows };
+/// # let (params, error) = (NearestParams { k: 1, in_order: true }, |sum| error_of(&layout, sum));
+/// let scan = Scan { layout: &layout, monitor: &monitor, arch };
+/// let sink = |group| NearestK::new(&layout, &panels, group, params, 1, error);
+/// let mut sinks: Vec<NearestK> = scan.groups(&panels).map(sink).collect();
+/// assert_eq!(sinks.iter().map(NearestK::n_queries).sum::<usize>(), 40);
+/// let bounds = Bounds::new(&layout, arch, &panels, &panels, 1);
+/// scan.offer(exact, [&panels, &panels], bounds, &mut sinks, |lists| lists.finish(exact))?;
+/// // A scan looks at the request to stop.
+/// monitor.stop();
+/// assert!(scan.offer(exact, [&panels, &panels], bounds, &mut sinks, |_| ()).is_err());
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
     /// The columns of panels in which features are stored.

@@ -83,6 +83,24 @@ use crate::tile::Tile;
 pub const DECIMALS: f64 = 1e12;
 
 /// Distances in f64, which decide where those in f32 leave a doubt.
+///
+/// ```
+/// use ferrank_neighbors::context::DistanceContext;
+/// use ferrank_neighbors::rows::Rows;
+/// use ferrank_neighbors::sink::{ExactDistance, distance_key};
+/// use ferrank_neighbors::space::{Shape, Space};
+///
+/// // From row 0 it is 0.1 + 0.2 to row 1 and 0.3 to row 2: sums that differ in the last bit alone.
+/// let mut rows = Rows::with_capacity(3, 2);
+/// rows.add(0..3).copy_from_slice(&[0.0, 0.0, 0.1, 0.2, 0.3, 0.0]);
+/// let space = Space::new(vec![Shape::Numeric; 2], vec![None, None], Vec::new(), 1);
+/// let exact = DistanceContext { space: &space, queries: &rows, rows: &rows };
+/// let mut sums = Vec::new();
+/// exact.distances(0, &[1, 2], &mut sums);
+/// assert_ne!(sums[0], sums[1]);
+/// assert_eq!(distance_key(sums[0], exact.divisor()), distance_key(sums[1], exact.divisor()));
+/// assert!(exact.is_excluded(0, 0) && !exact.is_excluded(0, 1));
+/// ```
 pub trait ExactDistance: Copy + Sync {
     /// The divisor that turns a sum of differences into a distance, which is then rounded to 12 decimals.
     fn divisor(self) -> usize;
@@ -108,6 +126,52 @@ pub fn distance_key(sum: f64, divisor: usize) -> u64 {
 }
 
 /// Takes the pairs of some queries and all rows.
+///
+/// ```
+/// # use ferrank_neighbors::context::DistanceContext;
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::scan::Scan;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::{layout_of, panels_of};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # use pulp::Arch;
+/// use std::ops::Range;
+///
+/// use ferrank_neighbors::layout::NO_ROW;
+/// use ferrank_neighbors::sink::{ExactDistance, PairSink};
+/// use ferrank_neighbors::tile::Tile;
+///
+/// /// Counts pairs.
+/// struct Count(Range<usize>, usize);
+///
+/// impl PairSink for Count {
+///     type Shared<'a> = ();
+///     type Buffers = ();
+///
+///     fn panels(&self) -> Range<usize> {
+///         self.0.clone()
+///     }
+///
+///     fn take<D: ExactDistance>(&mut self, _: Arch, tile: Tile<'_, D>, _: (), _: &mut ()) {
+///         let count = |numbers: &[u32; 16]| numbers.iter().filter(|&&number| number != NO_ROW).count();
+///         let n_rows: usize = tile.rows.iter().map(|panel| count(panel.numbers)).sum();
+///         self.1 += count(tile.queries.numbers) * n_rows;
+///     }
+/// }
+///
+/// // 20 rows; each is also paired with itself.
+/// # let mut rows = Rows::with_capacity(20, 1);
+/// # rows.add(0..20).fill(0.5);
+/// # let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
+/// # let (layout, monitor, arch) = (layout_of(&space), Monitor::default(), Arch::new());
+/// # let panels = panels_of(&layout, &space, &rows);
+/// # let scan = Scan { layout: &layout, monitor: &monitor, arch };
+/// # let exact = DistanceContext { space: &space, queries: &rows, rows: &rows };
+/// let mut sinks: Vec<Count> = scan.groups(&panels).map(|group| Count(group, 0)).collect();
+/// scan.offer(exact, [&panels, &panels], (), &mut sinks, |_| ())?;
+/// assert_eq!(sinks.iter().map(|sink| sink.1).sum::<usize>(), 20 * 20);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 pub trait PairSink: Send {
     /// What all sinks of a scan share while some rows are offered, such as bounds of distances.
     type Shared<'a>: Copy + Sync;

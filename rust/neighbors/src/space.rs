@@ -33,6 +33,29 @@ use ferrank_data::profile::{Categories, ColumnProfile};
 use ferrank_runtime::pages::Large;
 
 /// How the values of a feature become numbers.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+/// # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+/// # let numbers = |values: [f64; 3]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
+/// # let names = Arc::new(StringArray::from(vec!["red", "blue", "red"])) as ArrayRef;
+/// # let (x, constant, y) = (numbers([10.0, 30.0, 15.0]), numbers([1.0; 3]), numbers([1.0, 2.0, 3.0]));
+/// # let batch = RecordBatch::try_from_iter([("x", x), ("name", names), ("constant", constant), ("y", y)])?;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Default::default());
+/// # let view = View::new(&source, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let profile = Profile::new(&view.intake(&problem, &monitor), 255)?;
+/// use ferrank_neighbors::space::Scale;
+///
+/// // Three features: 10, 30, 15; red, blue, red; and 1, 1, 1.
+/// let scales: Vec<Scale> = profile.features.iter().map(Scale::from_profile).collect();
+/// let [Scale::Numeric { low, high }, Scale::Nominal(names), Scale::Constant] = &scales[..] else { unreachable!() };
+/// assert_eq!(Scale::normalize(15.0, *low, *high), 0.25);
+/// assert_eq!(names.code("red"), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub enum Scale {
     /// All values become 0.
@@ -77,6 +100,16 @@ impl Scale {
 }
 
 /// How two values of a feature differ.
+///
+/// ```
+/// use ferrank_neighbors::space::{Shape, Space};
+///
+/// let shapes = vec![Shape::Numeric, Shape::Nominal, Shape::Constant, Shape::Unknown];
+/// let space = Space::new(shapes, vec![None, None, None, None], Vec::new(), 1);
+/// let a = space.example(0, &[0.25, 0.0, 0.0, f64::NAN]);
+/// let b = space.example(1, &[0.75, 2.0, 0.0, f64::NAN]);
+/// assert_eq!([0, 1, 2, 3].map(|feature| space.difference(feature, a, b)), [0.5, 1.0, 0.0, 0.0]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// 0: all values are equal.
@@ -101,6 +134,23 @@ impl Shape {
 }
 
 /// The features, and how they contribute to distances.
+///
+/// ```
+/// use ferrank_data::groups::Groups;
+/// use ferrank_data::values::Values;
+/// use ferrank_neighbors::space::{Shape, Space, rounded};
+///
+/// let space = Space::new(vec![Shape::Numeric, Shape::Nominal], vec![None, None], Vec::new(), 1);
+/// let [a, b] = [space.example(0, &[0.25, 0.0]), space.example(1, &[0.75, 2.0])];
+/// let mut sums = Vec::new();
+/// space.distances(a, &[a, b], &mut sums);
+/// assert_eq!((&sums[..], rounded(sums[1], 2)), (&[0.0, 1.5][..], 0.75));
+///
+/// // However near, rows of a group are no neighbors.
+/// assert!(!space.excludes(0, 1));
+/// let space = space.with_groups(Some(Groups { of_row: Values::Held(vec![0, 0]), sizes: vec![2] }));
+/// assert!(space.excludes(0, 1));
+/// ```
 #[derive(Debug)]
 pub struct Space {
     /// n_features
@@ -121,6 +171,20 @@ pub struct Space {
 }
 
 /// A row: its values, and its class, on which the distribution of missing values is conditional.
+///
+/// ```
+/// use ferrank_neighbors::missing::MissingModel;
+/// use ferrank_neighbors::space::{Example, Shape, Space};
+///
+/// // Class 0 has the values 0 and 1/2, class 1 has 1 and a missing value.
+/// let classes = vec![0, 0, 1, 1];
+/// let model = MissingModel::new(&[0.0, 0.5, 1.0, f64::NAN], false, &classes, 2);
+/// let space = Space::new(vec![Shape::Numeric], vec![model], classes, 2);
+/// let [known, missing]: [Example<'_>; 2] = [space.example(0, &[0.0]), space.example(3, &[f64::NAN])];
+/// // It is as the known values of its class, and would be as 0 or 1/2 in class 0.
+/// assert_eq!(space.difference(0, known, missing), 1.0);
+/// assert_eq!(space.difference(0, known, Example { class: 0, ..missing }), 0.25);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Example<'a> {
     /// n_features

@@ -26,6 +26,36 @@ use ferrank_runtime::scratch::Scratch;
 pub const COLUMN_BYTES: usize = size_of::<f64>() + RANKING_BYTES;
 
 /// All rows, in a file without a name.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::{monitor::{Monitor, Phase}, scratch::Scratch};
+/// # let column = |values: [f64; 4]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
+/// # let columns = [("x", column([3.0, 1000.0, 1.0, 3.0])), ("y", column([0.0, 1.0, 2.0, 3.0]))];
+/// # let batch = RecordBatch::try_from_iter(columns)?;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&source, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// use ferrank_neighbors::rows::Reader;
+/// use ferrank_neighbors::space::Scale;
+/// use ferrank_neighbors::spilled::SpilledRows;
+///
+/// // The only feature has the values 3, 1000, 1 and 3.
+/// let scales = vec![Scale::Ranked { low: 1.0, high: 1000.0 }];
+/// let reader = Reader { intake, scales, n_rows: 4, clip: false };
+/// let rows = SpilledRows::new(&reader, &[0], &Scratch::new(None), 1 << 20, |_| Ok(()))?;
+/// // By ranks, 1000 is no farther from 3 than 1 is.
+/// assert_eq!(rows.column(0), [0.5, 1.0, 0.0, 0.5]);
+/// rows.pass(Phase::Searching, |tile| {
+///     assert_eq!(tile.row(2), [0.0]);
+///     Ok(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct SpilledRows<'a> {
     /// n_features x n_rows
     values: ScalarBuffer<f64>,

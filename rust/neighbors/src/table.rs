@@ -50,6 +50,24 @@ use super::sparse::SparseRows;
 use super::spilled::SpilledRows;
 
 /// All rows of a data set.
+///
+/// ```
+/// use ferrank_neighbors::rows::Rows;
+/// use ferrank_neighbors::table::Table;
+/// use ferrank_runtime::monitor::Phase;
+///
+/// let mut rows = Rows::with_capacity(3, 2);
+/// rows.add(0..3).copy_from_slice(&[0.0, 1.0, 0.5, 1.0, 1.0, 0.0]);
+/// let table = Table::Held(rows);
+/// assert_eq!(table.columns(&[1])?, [[1.0, 1.0, 0.0]]);
+/// let mut n_rows = 0;
+/// table.pass(Phase::Coding, |rows| {
+///     n_rows += rows.numbers.len();
+///     Ok(())
+/// })?;
+/// assert_eq!(n_rows, 3);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 pub enum Table<'a> {
     /// In memory.
     Held(Rows),

@@ -40,6 +40,36 @@ impl<'a> RowBlock<'a> {
 }
 
 /// The pairs of the queries of a panel and some rows of one class.
+///
+/// ```
+/// # use ferrank_neighbors::panels::Panel;
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::{layout_of, panels_of};
+/// use ferrank_neighbors::context::DistanceContext;
+/// use ferrank_neighbors::tile::Tile;
+///
+/// // 17 rows fill a panel and start another.
+/// let mut rows = Rows::with_capacity(17, 1);
+/// rows.add(0..17).iter_mut().enumerate().for_each(|(number, value)| *value = number as f64 / 16.0);
+/// let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
+/// let layout = layout_of(&space);
+/// let all = panels_of(&layout, &space, &rows);
+/// let panels: Vec<Panel<'_>> = (0..all.len()).map(|number| all.panel(&layout, number)).collect();
+/// let tile = Tile {
+///     layout: &layout,
+///     exact: DistanceContext { space: &space, queries: &rows, rows: &rows },
+///     query_panel: 0,
+///     queries: panels[0],
+///     first_row_panel: 0,
+///     rows: &panels,
+///     quantization_error: 0.0,
+/// };
+/// // From query 3 to row 16, the first of panel 1.
+/// let mut lines = Vec::new();
+/// tile.measure(Default::default(), &mut lines, |_, _| ());
+/// assert_eq!((lines[1][3][0], tile.exact.distance(3, 16)), (0.8125, 0.8125));
+/// ```
 #[derive(Clone, Copy)]
 pub struct Tile<'a, D> {
     /// The columns of panels in which features are stored.

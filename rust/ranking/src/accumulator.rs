@@ -14,6 +14,21 @@ use crate::identity::Identity;
 use crate::ranking::Ranking;
 
 /// Contributions of one run, or of a part of it.
+///
+/// ```
+/// use ferrank_ranking::{Accumulator, Vector};
+#[doc = include_str!("example_run.txt")]
+///
+/// // A run on two features; its parts may be computed anywhere.
+/// let (mut whole, mut part) = (Accumulator::new(identity.clone()), Accumulator::new(identity));
+/// whole.insert(0, vec![Vector::dense(vec![3.0, 1.0])])?;
+/// part.insert(1, vec![Vector::dense(vec![1.0, 1.0])])?;
+/// whole.merge(&part)?;
+/// whole.merge(&part)?;
+/// assert_eq!(whole.keys().collect::<Vec<_>>(), [0, 1]);
+/// assert_eq!(whole.ranking()?.scores[0].importance, [2.0, 1.0]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Accumulator {
     pub(crate) identity: Arc<Identity>,

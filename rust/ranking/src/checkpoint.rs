@@ -33,6 +33,24 @@ const SYNC: Duration = Duration::from_secs(1);
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// Where threads leave what they make.
+///
+/// ```
+/// use ferrank_ranking::{Checkpoint, Vector};
+#[doc = include_str!("example_run.txt")]
+///
+/// # let monitor = ferrank_runtime::monitor::Monitor::default();
+/// # let path = std::env::temp_dir().join(format!("ferrank-checkpoint-{}.arrows", std::process::id()));
+/// let open = || Checkpoint::open(identity.clone(), Some(&path), None, &monitor);
+/// let killed = open()?;
+/// killed.add(2, vec![Vector::dense(vec![3.0, 1.0])])?;
+/// drop(killed);
+///
+/// let resumed = open()?;
+/// assert_eq!(resumed.missing(0..4), [0, 1, 3]);
+/// assert_eq!(resumed.close()?.keys().collect::<Vec<_>>(), [2]);
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 pub struct Checkpoint {
     state: Mutex<State>,
 }

@@ -26,6 +26,21 @@ pub fn most_parts(n_values: usize) -> usize {
 }
 
 /// Contributions added up in a bounded number of parts.
+///
+/// ```
+/// use ferrank_ranking::{Accumulator, Condensed, Vector};
+#[doc = include_str!("example_run.txt")]
+///
+/// let mut stream = Condensed::new(identity.clone());
+/// for importance in [[3.0, 1.0], [0.0, 4.0]] {
+///     let mut run = Accumulator::new(identity.clone());
+///     run.insert(0, vec![Vector::dense(importance.to_vec())])?;
+///     stream.add(run, 0.5);
+/// }
+/// // The first run counts half: (0.5 · 3 + 0) / 1.5 and (0.5 · 1 + 4) / 1.5.
+/// assert_eq!(stream.ranking()?.scores[0].importance, [1.0, 3.0]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Condensed {
     /// Of the run whose contributions came last.

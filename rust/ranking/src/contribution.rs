@@ -3,6 +3,15 @@
 use xxhash_rust::xxh3::Xxh3;
 
 /// Numbers for some features, or for all, or of something else.
+///
+/// ```
+/// use ferrank_ranking::Vector;
+///
+/// // Trees of which each uses some features only.
+/// let (one, other) = (Vector::sparse(vec![(0, 2.0), (3, 1.0)]), Vector::sparse(vec![(3, 0.5)]));
+/// assert_eq!(one.plus(&other), Vector::sparse(vec![(0, 2.0), (3, 1.5)]));
+/// assert_eq!(Vector::dense(vec![4.0, 1.0]).entries().collect::<Vec<_>>(), [(0, 4.0), (1, 1.0)]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vector {
     /// The features that have a value, ascending; `None`: there is one for each, in their order.
@@ -15,6 +24,15 @@ pub struct Vector {
 pub type Contribution = Vec<Vector>;
 
 /// Contributions added up.
+///
+/// ```
+/// use ferrank_ranking::{Estimate, Part, Vector};
+///
+/// // The sum over three trees, and a tree alone.
+/// let (three, one) = (vec![Vector::dense(vec![6.0, 3.0])], vec![Vector::dense(vec![2.0, 5.0])]);
+/// let parts = [Part { key: 0, weight: 3.0, sums: &three }, Part { key: 3, weight: 1.0, sums: &one }];
+/// assert_eq!(Estimate::mean(&parts, 0, 2).mean, [2.0, 2.0]);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     /// The key of the contribution, or of the first of those added up.
@@ -26,6 +44,16 @@ pub struct Part<'a> {
 }
 
 /// What a vector of a contribution must look like.
+///
+/// ```
+/// use ferrank_ranking::{Form, Vector};
+///
+/// let vector = Vector::sparse(vec![(0, 2.0), (3, 1.0)]);
+/// assert!(vector.has(Form::Sparse(4)) && vector.has(Form::Entries));
+/// // Three features have the numbers 0 to 2.
+/// assert!(!vector.has(Form::Sparse(3)));
+/// assert!(Vector::dense(vec![2.0, 1.0]).has(Form::Dense(2)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Values of some of so many features.

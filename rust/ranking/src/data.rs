@@ -5,6 +5,15 @@ use ferrank_data::schema::{Attribute, Kind, Problem, Task};
 use serde::{Deserialize, Serialize};
 
 /// A column by name.
+///
+/// ```
+/// use ferrank_data::schema::Kind;
+/// use ferrank_ranking::Column;
+///
+/// let column = Column { name: "colour".into(), kind: Kind::Nominal };
+/// assert_eq!(serde_json::to_string(&column)?, r#"{"name":"colour","kind":"nominal"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Its name.
@@ -14,6 +23,31 @@ pub struct Column {
 }
 
 /// The columns, rows and profile of a run.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: fn(i32) -> i32| Arc::new((0..40).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(|i| i / 20)), ("z", column(|i| i % 4)), ("y", column(|i| i))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # use ferrank_data::intake::{Unlabelled, View};
+/// # use ferrank_data::profile::Profile;
+/// # use ferrank_data::schema::{Roles, Targets};
+/// # use ferrank_data::source::TableSource;
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let source = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&source, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// use ferrank_ranking::RunData;
+///
+/// // 40 rows; x has two values, z four.
+/// let data = RunData::new(&problem, &Profile::new(&intake, 255)?);
+/// assert_eq!((data.rows, data.features[1].name.as_str()), (40, "z"));
+/// assert_eq!(data.entropies, [1.0, 2.0]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunData {
     /// What is predicted.
@@ -77,6 +111,19 @@ impl RunData {
 }
 
 /// What settings are checked against.
+///
+/// ```
+/// # use arrow_schema::{DataType, Field, Schema};
+/// # let schema = Schema::new(["x", "z", "y"].map(|name| Field::new(name, DataType::Float64, true)).to_vec());
+/// use ferrank_data::schema::{Problem, Roles, Targets};
+/// use ferrank_ranking::DataShape;
+///
+/// // Columns are known before the first row is read.
+/// let shape = DataShape::new(&Problem::resolve(&schema, &Roles::new(Targets::Last(1)), "table")?);
+/// assert_eq!((shape.n_features, shape.n_targets, shape.n_rows), (2, 1, None));
+/// assert_eq!(shape.with_rows(60).n_rows, Some(60));
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataShape {
     /// What is predicted.

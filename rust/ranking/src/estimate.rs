@@ -11,6 +11,17 @@ const CONFIDENCE: f64 = 0.95;
 const NORMAL: f64 = 1e5;
 
 /// Importances and their variances.
+///
+/// ```
+/// use ferrank_ranking::Estimate;
+///
+/// let estimate = Estimate::new(vec![10.0, 8.0, 0.0], vec![0.01; 3]);
+/// // Any rank is possible while the variance over samples of rows is unknown.
+/// assert_eq!(estimate.clone().rank("genie3").rank_interval, [(1, 3); 3]);
+/// let ranking = estimate.with_sampling(vec![0.25; 3], f64::INFINITY).rank("genie3");
+/// assert_eq!(ranking.rank, [1, 2, 3]);
+/// assert_eq!(ranking.rank_interval, [(1, 2), (1, 2), (3, 3)]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Estimate {

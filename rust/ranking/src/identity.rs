@@ -16,6 +16,18 @@ use crate::ranker::{ParseRanker, Ranker, ranker_to_json};
 use crate::ranking::Ranking;
 
 /// Ranker, settings and data of a run.
+///
+/// ```
+/// use ferrank_ranking::{Accumulator, Identity, RunData};
+#[doc = include_str!("example_run.txt")]
+///
+/// // A run of four trees on 60 rows, and one on 61.
+/// let other = Identity { data: RunData { rows: 61, ..identity.data.clone() }, ..identity.clone() };
+/// assert_eq!(identity.n_keys(), 4);
+/// assert_ne!(identity.fingerprint(), other.fingerprint());
+/// let error = Accumulator::new(identity).merge(&Accumulator::new(other)).unwrap_err();
+/// assert!(error.to_string().ends_with("rows: 60 in this accumulator, 61 in the other one"));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// Version of the engine.

@@ -114,6 +114,20 @@ use crate::relevance::Relevance;
 ///
 /// A run of a ranker consists of contributions with the keys 0 to [`n_keys`](Self::n_keys) − 1. Each contribution
 /// is a list of vectors whose shapes [`forms`](Self::forms) gives.
+/// The [module](self) shows how a ranker is written.
+///
+/// ```
+/// use ferrank_ranking::{Form, Identity, Ranker};
+#[doc = include_str!("example_run.txt")]
+///
+/// // A ranker of four trees, and data with two features.
+/// let Identity { ranker, data, .. } = &identity;
+/// assert_eq!(ranker.populations(data), [0..4]);
+/// assert_eq!(ranker.forms(data, 3), [Form::Dense(2)]);
+/// // Rankers are equal if their names and settings are.
+/// let read = ranker.parse(&ranker.to_json()).unwrap();
+/// assert!(*read == **ranker);
+/// ```
 pub trait Ranker: fmt::Debug + Send + Sync + 'static {
     /// The ranker's name in settings and files.
     fn name(&self) -> &'static str;

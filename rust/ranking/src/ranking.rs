@@ -5,6 +5,19 @@ use ferrank_data::schema::Task;
 use crate::relevance::Relevance;
 
 /// The result of a run.
+///
+/// ```
+/// use ferrank_ranking::{Accumulator, Ranking, Vector};
+#[doc = include_str!("example_run.txt")]
+///
+/// let mut run = Accumulator::new(identity);
+/// run.insert(0, vec![Vector::dense(vec![1.0, 3.0])])?;
+/// let Ranking { features, scores, model_error, .. } = run.ranking()?;
+/// let best = scores[0].rank.iter().position(|&rank| rank == 1).unwrap();
+/// assert_eq!(features[best], "z");
+/// assert_eq!(model_error, Err("the ranker makes no predictions"));
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Ranking {

@@ -60,6 +60,34 @@ impl Default for RunOptions<'_> {
 }
 
 /// What the first pass over a source found.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # let column = |f: fn(i32) -> i32| Arc::new((0..40).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(|i| i / 20)), ("z", column(|i| i % 4)), ("y", column(|i| i))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # use ferrank_data::intake::{Intake, Unlabelled};
+/// # use ferrank_data::profile::Profile;
+/// # use ferrank_data::schema::{Problem, Roles, Targets};
+/// # use ferrank_data::source::TableSource;
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let monitor = Monitor::default();
+/// # let problem = Problem::resolve(&batch.schema(), &Roles::new(Targets::Last(1)), "table")?;
+/// # let all_rows = TableSource::new("table", batch.schema(), vec![batch.clone()])?;
+/// # let some_rows = TableSource::new("part", batch.schema(), vec![batch.slice(0, 15)])?;
+/// # let all = Intake::new(&all_rows, &problem, Unlabelled::Error, &monitor);
+/// # let part = Intake::new(&some_rows, &problem, Unlabelled::Error, &monitor);
+/// use ferrank_ranking::{RunOptions, ScanSummary};
+///
+/// // 15 of the 40 rows of a data set, with the profile of all.
+/// let profile = Profile::new(&all, 255)?;
+/// let options = RunOptions::default().with_profile(Some(&profile)).with_keys(Some(0..10));
+/// let scan: ScanSummary<'_> = options.scan(&part, 255)?;
+/// assert_eq!((scan.rows, scan.profile.counts.rows), (15, 40));
+/// assert!(scan.is_part() && !scan.is_of_intake());
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 pub struct ScanSummary<'a> {
     /// Of the data set.
     pub profile: Cow<'a, Profile>,

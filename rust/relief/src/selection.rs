@@ -73,6 +73,31 @@ pub use crate::selected::Selection;
 use crate::{accumulate_within, estimates};
 
 /// What must be known of all rows beside a selection of them.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, profile::{Place, profile}};
+/// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_ranking::RunOptions;
+/// # use ferrank_runtime::monitor::Monitor;
+/// # let column = |f: fn(i32) -> i32| Arc::new((0..80).map(|i| f64::from(f(i))).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let all = TableSource::new("table", batch.schema(), vec![batch.clone()])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&all, &roles, Unlabelled::Error);
+/// # let (problem, profile) = (view.problem()?, profile(view, 0, Place::default(), 1, &monitor)?);
+/// use ferrank_relief::selection::{Beside, beside};
+/// use ferrank_relief::{ReliefParams, Scaling};
+///
+/// let params = ReliefParams::default();
+/// assert_eq!(beside(&problem, &params, &profile), Beside::default());
+/// // The features x and z and the target y are ranked.
+/// let Beside { targets, ranked } = beside(&problem, &params.with_scaling(Scaling::Rank), &profile);
+/// assert_eq!((targets, ranked), (vec!["y".into()], vec!["x".into(), "z".into()]));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Beside {
     /// Names of the columns of targets and groups that must be known of all rows.

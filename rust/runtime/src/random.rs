@@ -19,6 +19,17 @@ use xxhash_rust::xxh3::xxh3_64;
 pub type Stream = Xoshiro256PlusPlus;
 
 /// What a stream is for.
+///
+/// ```
+/// use ferrank_runtime::random::{Purpose, stream};
+/// use rand::Rng;
+///
+/// // Draws for one purpose do not depend on how many were made for another.
+/// let draw = |purpose| stream(42, purpose, 7, 0).next_u64();
+/// let bag = draw(Purpose::Bag);
+/// assert_ne!(draw(Purpose::Permutation), bag);
+/// assert_eq!(draw(Purpose::Bag), bag);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose {
     /// How many draws of a bag fall on each row.

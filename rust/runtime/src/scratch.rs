@@ -26,6 +26,19 @@ use crate::error::{Error, Result};
 use crate::files::allocate;
 
 /// A folder for scratch files.
+///
+/// ```
+/// use std::io::Write;
+///
+/// use ferrank_runtime::scratch::Scratch;
+///
+/// let scratch = Scratch::new(None);
+/// assert_eq!(scratch.folder(), std::env::temp_dir());
+/// let mut file = scratch.file()?;
+/// file.write_all(b"codes").map_err(|error| scratch.failed(error))?;
+/// assert_eq!(scratch.map(&file)?[..], *b"codes");
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Scratch {
     folder: PathBuf,

@@ -5,6 +5,56 @@ use std::ops::Range;
 /// Consecutive columns of a source that are kept as a matrix in memory.
 ///
 /// A few columns of it are read at a time, where a record batch would have an array for each of them.
+///
+/// ```
+/// # use std::ops::Range;
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use arrow_schema::SchemaRef;
+/// # use ferrank_data::Result;
+/// # use ferrank_data::source::{Chunks, TableSource};
+/// use ferrank_data::source::{ChunkSource, Matrix, MatrixColumns};
+///
+/// # struct Columns(Vec<Vec<f64>>);
+/// # impl Matrix for Columns {
+/// #     fn read(&self, columns: Range<usize>, out: &mut [f64]) {
+/// #         out.copy_from_slice(&self.0[columns].concat());
+/// #     }
+/// # }
+/// /// A table of a column of names, and two of numbers that are in a matrix, too.
+/// struct Named {
+///     table: TableSource,
+///     numbers: Columns,
+/// }
+///
+/// impl ChunkSource for Named {
+/// #     fn schema(&self) -> SchemaRef {
+/// #         self.table.schema()
+/// #     }
+/// #     fn chunks(&self) -> Result<Chunks<'_>> {
+/// #         self.table.chunks()
+/// #     }
+/// #     fn name(&self) -> &str {
+/// #         self.table.name()
+/// #     }
+///     // The other methods are those of the table.
+///     fn matrix(&self) -> Option<MatrixColumns<'_>> {
+///         Some(MatrixColumns { first: 1, width: 2, n_rows: 3, matrix: &self.numbers })
+///     }
+/// }
+/// # let numbers = Columns(vec![vec![1.0, 2.0, 3.0], vec![10.0, 20.0, 30.0]]);
+/// # let column = |values: &[f64]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
+/// # let names = Arc::new(arrow_array::StringArray::from(vec!["a", "b", "c"])) as ArrayRef;
+/// # let columns = [("name", names), ("x", column(&numbers.0[0])), ("z", column(&numbers.0[1]))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let named = Named { table: TableSource::new("table", batch.schema(), vec![batch])?, numbers };
+/// let MatrixColumns { first, n_rows, matrix, .. } = named.matrix().unwrap();
+/// let z = named.schema().index_of("z").unwrap() - first;
+/// let mut values = vec![0.0; n_rows];
+/// matrix.read(z..z + 1, &mut values);
+/// assert_eq!(values, [10.0, 20.0, 30.0]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct MatrixColumns<'a> {
     /// The position of the first of the columns in the schema of the source.
@@ -18,6 +68,26 @@ pub struct MatrixColumns<'a> {
 }
 
 /// Numbers in memory, of which any columns can be read.
+///
+/// ```
+/// use std::ops::Range;
+///
+/// use ferrank_data::source::Matrix;
+///
+/// /// Rows of two numbers.
+/// struct Rows(Vec<[f64; 2]>);
+///
+/// impl Matrix for Rows {
+///     fn read(&self, columns: Range<usize>, out: &mut [f64]) {
+///         for (column, out) in columns.zip(out.chunks_exact_mut(self.0.len())) {
+///             out.iter_mut().zip(&self.0).for_each(|(out, row)| *out = row[column]);
+///         }
+///     }
+/// }
+/// let mut out = [0.0; 6];
+/// Rows(vec![[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]).read(0..2, &mut out);
+/// assert_eq!(out, [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]);
+/// ```
 pub trait Matrix: Sync {
     /// Writes the numbers of `columns` to `out`, one column after the other, NaN where missing.
     fn read(&self, columns: Range<usize>, out: &mut [f64]);

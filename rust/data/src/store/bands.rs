@@ -14,6 +14,17 @@ use ferrank_runtime::pages::prefetch;
 pub const BAND: usize = 8;
 
 /// Codes of the features of one type, in some rows.
+///
+/// ```
+/// use ferrank_data::store::bands::{BAND, Bands};
+///
+/// // Three rows of ten features, which take two bands.
+/// let mut bands = Bands::<u8>::new(10, 3);
+/// assert_eq!((bands.len(), bands.row_bytes()), (2, 16));
+/// let second = bands.iter_mut().nth(1).expect("there are two");
+/// second[2][9 % BAND] = 7;
+/// assert_eq!(bands.column(9).at(2), 7);
+/// ```
 #[derive(Debug)]
 pub struct Bands<C: Code> {
     rows: usize,
@@ -29,6 +40,16 @@ enum Cells<C: Code> {
 }
 
 /// A feature's codes.
+///
+/// ```
+/// use ferrank_data::store::bands::{Bands, Column};
+///
+/// // One feature with the codes 5, 6, 7 and 8.
+/// let mut bands = Bands::<u8>::new(1, 4);
+/// bands.iter_mut().flatten().zip(5..).for_each(|(row, code)| row[0] = code);
+/// let column: Column<'_, u8> = bands.column(0);
+/// assert_eq!(column.codes(&[3, 1, 1]).collect::<Vec<_>>(), [8, 6, 6]);
+/// ```
 #[derive(Clone, Copy)]
 pub struct Column<'a, C> {
     cells: &'a [[C; BAND]],

@@ -10,6 +10,28 @@ use crate::schema::Problem;
 use ferrank_runtime::error::Result;
 
 /// Where the codes of a feature lie.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// use ferrank_data::store::{Codebook, Slot};
+///
+/// # let column = |n: i32| Arc::new((0..300).map(|i| f64::from(i % n)).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = [("few", column(2)), ("many", column(300)), ("some", column(9)), ("y", column(7))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&table, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// // The features have 2, 300 and 9 values.
+/// let profile = Profile::new(&intake, 300)?;
+/// let book = Codebook::new(&profile, &problem, false, "table")?;
+/// assert_eq!(book.slots, [Slot::Narrow(0), Slot::Wide(0), Slot::Narrow(1)]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     /// Position among the features of one byte.
@@ -21,6 +43,34 @@ pub enum Slot {
 }
 
 /// How values become codes, and where the codes of each feature lie.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+///
+/// # let column = |values: [f64; 3]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
+/// # let columns = [("x", column([0.1, 0.3, 0.5])), ("y", column([1.0, 2.0, 3.0]))];
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let last = TableSource::new("last row", batch.schema(), vec![batch.slice(2, 1)])?;
+/// # let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&table, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// // x is 0.1, 0.3 and 0.5.
+/// let profile = Profile::new(&intake, 255)?;
+/// let book = Codebook::new(&profile, &problem, false, "table")?;
+/// assert_eq!((book.codings[0].n_codes(), book.n_targets), (3, 1));
+/// // A part with 0.5 alone has the code that this value has among all rows.
+/// let intake = View::new(&last, &roles, Unlabelled::Error).intake(&problem, &monitor);
+/// let part = Part::new(&intake, &book, intake.count()?, Keep::Memory)?;
+/// let store = CodeStore::from_parts(book, vec![part], Keep::Memory)?;
+/// assert_eq!(store.chunks[0].narrow.column(0).at(0), 2);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Codebook {
     /// n_features.

@@ -64,6 +64,39 @@ impl EntryList {
 }
 
 /// Fewer than 2^32 entries in lists: of each feature with their rows, or of each row with their features.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// use ferrank_data::store::entries::Entries;
+/// # use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+///
+/// # let value = |row, n: usize| f64::from(u8::from(row == n % 40) * 2 + u8::from(row == (n + 1) % 40));
+/// # let column = |n| Arc::new((0..40).map(|row| value(row, n)).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = (0..=1_000).map(|n| (n.to_string(), column(n)));
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&table, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// # let profile = Profile::new(&intake, 255)?;
+/// # let book = Codebook::new(&profile, &problem, false, "table")?.compressed();
+/// # let part = Part::new(&intake, &book, profile.counts, Keep::Memory)?;
+/// # let store = CodeStore::from_parts(book, vec![part], Keep::Memory)?;
+/// # let sparse = store.sparse.as_deref().expect("many features are sparse");
+/// // Of 40 rows, feature n of 1,000 has 2 in row n % 40, 1 in row (n + 1) % 40 and 0 elsewhere.
+/// let (by_feature, by_row): (&Entries, &Entries) = (&sparse.by_feature, &sparse.by_row);
+/// assert_eq!((by_feature.n_lists(), by_row.n_lists()), (1_000, 40));
+/// assert_eq!((by_feature.len(), by_row.len()), (2_000, 2_000));
+/// // The entries of a feature are in the order of their codes, those of a row in the order of the features.
+/// assert_eq!(by_feature.of(3), (&[4, 3][..], &[1, 2][..]));
+/// let (features, codes) = by_row.of(3);
+/// assert_eq!((&features[..4], &codes[..4]), (&[2, 3, 42, 43][..], &[1, 2, 1, 2][..]));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Entries {
     /// n_lists + 1
@@ -175,6 +208,38 @@ impl Entries {
 }
 
 /// The codes of the sparse features of a store.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+/// use ferrank_data::store::SparseCodes;
+///
+/// # let value = |row, n: usize| if n == 0 { row as f64 } else { f64::from(row == n % 40) };
+/// # let column = |n| Arc::new((0..40).map(|row| value(row, n)).collect::<Float64Array>()) as ArrayRef;
+/// # let columns = (0..=1_001).map(|n| (n.to_string(), column(n)));
+/// # let batch = RecordBatch::try_from_iter(columns).unwrap();
+/// # let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&table, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// # let profile = Profile::new(&intake, 255)?;
+/// # let book = Codebook::new(&profile, &problem, false, "table")?.compressed();
+/// # let part = Part::new(&intake, &book, profile.counts, Keep::Memory)?;
+/// # let store = CodeStore::from_parts(book, vec![part], Keep::Memory)?;
+/// # let sparse: &SparseCodes = store.sparse.as_deref().expect("many features are sparse");
+/// // Feature 0 has 40 values in 40 rows; feature n of 1,000 others has 1 in row n % 40 and 0 elsewhere.
+/// assert_eq!(sparse.number(0), None);
+/// let number = sparse.number(4).expect("feature 4 is sparse");
+/// assert_eq!((sparse.code(number, 4), sparse.code(number, 5)), (1, sparse.zeros[number]));
+/// let mut codes = [0; 3];
+/// sparse.fill(number, 3, |position| 3 + position, &mut codes);
+/// assert_eq!(codes, [0, 1, 0]);
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct SparseCodes {
     /// n_sparse; the code of 0.

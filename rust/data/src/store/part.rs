@@ -39,6 +39,37 @@ use ferrank_runtime::monitor::Phase;
 const CHUNK_BYTES: usize = 8 << 20;
 
 /// Consecutive rows, as codes.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ferrank_data::{intake::{Unlabelled, View}, profile::Profile, schema::{Roles, Targets}, source::TableSource};
+/// # use ferrank_runtime::monitor::Monitor;
+/// use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+///
+/// # let column = |n: i32| Arc::new((0..8).map(|i| f64::from(i % n)).collect::<Float64Array>()) as ArrayRef;
+/// # let batch = RecordBatch::try_from_iter([("x", column(5)), ("y", column(8))]).unwrap();
+/// # let source = |batch: RecordBatch| TableSource::new("table", batch.schema(), vec![batch]);
+/// # let pieces = [source(batch.slice(0, 3))?, source(batch.slice(3, 5))?];
+/// # let table = TableSource::new("table", batch.schema(), vec![batch])?;
+/// # let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+/// # let view = View::new(&table, &roles, Unlabelled::Error);
+/// # let problem = view.problem()?;
+/// # let intake = view.intake(&problem, &monitor);
+/// # let profile = Profile::new(&intake, 255)?;
+/// // Pieces of three and of five rows are coded apart, as on two machines.
+/// let book = Codebook::new(&profile, &problem, false, "table")?;
+/// let mut parts = Vec::new();
+/// for piece in &pieces {
+///     let intake = View::new(piece, &roles, Unlabelled::Error).intake(&problem, &monitor);
+///     let mut bytes = Vec::new();
+///     Part::new(&intake, &book, intake.count()?, Keep::Memory)?.write(&book, &mut bytes)?;
+///     parts.push(Part::read(&book, bytes.into())?);
+/// }
+/// let store = CodeStore::from_parts(book, parts, Keep::Memory)?;
+/// assert_eq!((store.rows, &store.firsts[..]), (8, &[0, 3][..]));
+/// # Ok::<(), ferrank_data::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Part {
     pub(super) chunks: Vec<Chunk>,

@@ -15,6 +15,18 @@ use crate::values::{Keep, Values};
 use ferrank_runtime::error::{Error, Result};
 
 /// The values of one target, or of one feature.
+///
+/// ```
+/// use ferrank_data::profile::{Categories, MISSING_U16};
+/// use ferrank_data::store::{TargetColumn, Values};
+///
+/// let categories = Categories::new(["blue", "red"].into_iter().map(String::from));
+/// let colours = TargetColumn::Nominal { categories, codes: Values::Held(vec![1, MISSING_U16, 0]) };
+/// let numbers = TargetColumn::Numeric(Values::Held(vec![2.5, f64::NAN, 0.5]));
+/// for column in [colours, numbers] {
+///     assert_eq!([0, 1, 2].map(|row| column.is_known(row)), [true, false, true]);
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub enum TargetColumn {
     /// n_rows; NaN where missing.
@@ -31,6 +43,14 @@ pub enum TargetColumn {
 }
 
 /// What a column of values is.
+///
+/// ```
+/// use ferrank_data::store::Origin;
+///
+/// let origins = [Origin::Feature(0), Origin::Target(2), Origin::Feature(1)];
+/// let targets: Vec<usize> = origins.into_iter().filter_map(Origin::target).collect();
+/// assert_eq!(targets, [2]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The target with this number.
@@ -50,6 +70,16 @@ impl Origin {
 }
 
 /// The values and the weights of some rows.
+///
+/// ```
+/// use ferrank_data::store::{Columns, Origin, TargetColumn, Values};
+///
+/// let column = |values: [f64; 3]| TargetColumn::Numeric(Values::Held(values.to_vec()));
+/// let (targets, values) = ([column([1.0, 2.0, 3.0])], [column([0.5, 0.5, f64::NAN])]);
+/// let columns = Columns { targets: &targets, values: &values, weights: &[] };
+/// assert!(columns.of(Origin::Feature(0)).has_missing());
+/// assert!(!columns.of(Origin::Target(0)).has_missing());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
     /// n_targets.

@@ -17,6 +17,32 @@ const EXTRA: usize = 8;
 const MOST_RESERVED: usize = 256;
 
 /// Which neighbors a search finds.
+///
+/// ```
+/// use ferrank_neighbors::nearest::{NearestParams, Search};
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::layout_of;
+/// # use ferrank_runtime::monitor::Monitor;
+///
+/// let mut rows = Rows::with_capacity(4, 1);
+/// rows.add(0..4).copy_from_slice(&[0.0, 0.75, 0.25, 1.0]);
+/// # let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
+/// # let (layout, monitor) = (layout_of(&space), Monitor::default());
+/// let of_row_0 = |k, in_order| {
+///     let params = NearestParams { k, in_order };
+///     let search = Search { space: &space, layout: &layout, params, monitor: &monitor, arch: Default::default() };
+///     search.of_all(&rows, 0).map(|found| found.of(0).flatten().copied().collect::<Vec<u32>>())
+/// };
+/// assert_eq!(of_row_0(2, true)?, [2, 1]);
+/// // Row 0 has three neighbors, not 10.
+/// assert_eq!(of_row_0(10, true)?, [2, 1, 3]);
+/// // The same rows, but in any order.
+/// let mut found = of_row_0(2, false)?;
+/// found.sort_unstable();
+/// assert_eq!(found, [1, 2]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct NearestParams {
     /// Neighbors of each class.
@@ -26,6 +52,39 @@ pub struct NearestParams {
 }
 
 /// The k nearest rows of each class for the queries of some panels.
+///
+/// ```
+/// use ferrank_neighbors::context::DistanceContext;
+/// use ferrank_neighbors::nearest::{Bounds, NearestK, NearestParams};
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::scan::Scan;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::{error_of, layout_of, panels_of};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # use pulp::Arch;
+///
+/// // The query has the value 0; the rows come in two parts.
+/// let [mut queries, mut first, mut second] = [1, 2, 2].map(|n_rows| Rows::with_capacity(n_rows, 1));
+/// queries.add([0]).copy_from_slice(&[0.0]);
+/// first.add([0, 1]).copy_from_slice(&[0.0, 0.5]);
+/// second.add([2, 3]).copy_from_slice(&[1.0, 0.25]);
+/// # let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
+/// # let (layout, monitor, arch) = (layout_of(&space), Monitor::default(), Arch::new());
+/// # let scan = Scan { layout: &layout, monitor: &monitor, arch };
+/// # let panels = panels_of(&layout, &space, &queries);
+/// let (params, error) = (NearestParams { k: 2, in_order: true }, |sum| error_of(&layout, sum));
+/// let mut lists = [NearestK::new(&layout, &panels, 0..1, params, 1, error)];
+/// for rows in [&first, &second] {
+///     let row_panels = panels_of(&layout, &space, rows);
+///     let exact = DistanceContext { space: &space, queries: &queries, rows };
+///     let bounds = Bounds::new(&layout, arch, &panels, &row_panels, 2);
+///     scan.offer(exact, [&panels, &row_panels], bounds, &mut lists, |lists| lists.refine_all(exact))?;
+/// }
+/// // Of all classes, here one; the query itself is no neighbor.
+/// let found = lists[0].neighbors().map(|(query, of_classes)| (query, of_classes.flatten().collect::<Vec<u32>>()));
+/// assert_eq!(found.collect::<Vec<_>>(), [(0, vec![3, 1])]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct NearestK {
     /// Number of the first panel.

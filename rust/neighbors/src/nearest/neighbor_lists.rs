@@ -1,6 +1,18 @@
 //! The result of a search.
 
 /// The nearest rows of each query, by class, nearest first.
+///
+/// ```
+/// use ferrank_neighbors::nearest::NeighborLists;
+///
+/// // Row 7 has two neighbors of class 0 and one of class 1; row 5 has none of class 1.
+/// let mut lists = NeighborLists::new(2);
+/// lists.add(7, [vec![3, 1], vec![2]]);
+/// lists.add(5, [vec![1], vec![]]);
+/// let lists = lists.sorted();
+/// assert_eq!(lists.of(7).collect::<Vec<_>>(), [vec![3, 1], vec![2]]);
+/// assert_eq!(lists.of(5).map(<[u32]>::len).collect::<Vec<_>>(), [1, 0]);
+/// ```
 #[derive(Debug, Default, PartialEq)]
 pub struct NeighborLists {
     n_classes: usize,

@@ -18,6 +18,27 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 
 /// A search for the nearest rows of each class.
+///
+/// ```
+/// use ferrank_neighbors::nearest::{NearestParams, Search};
+/// use ferrank_neighbors::rows::Rows;
+/// use ferrank_neighbors::space::{Shape, Space};
+/// use ferrank_neighbors::space_panels::layout_of;
+/// use ferrank_runtime::monitor::Monitor;
+///
+/// // Row 2 is as far from row 0 as from row 1: the lower number is nearer.
+/// let mut rows = Rows::with_capacity(3, 1);
+/// rows.add(0..3).copy_from_slice(&[0.0, 1.0, 0.5]);
+/// let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
+/// let (layout, monitor) = (layout_of(&space), Monitor::default());
+/// let params = NearestParams { k: 1, in_order: true };
+/// let search = Search { space: &space, layout: &layout, params, monitor: &monitor, arch: Default::default() };
+/// let found = search.of_all(&rows, 0)?;
+/// assert_eq!(found.of(2).collect::<Vec<_>>(), [[0]]);
+/// // More memory changes the time alone.
+/// assert_eq!(search.of_all(&rows, usize::MAX)?, found);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
     /// The features and their differences.

@@ -18,6 +18,34 @@ use crate::tile::Tile;
 const MOST_SKIPPED: u32 = 31;
 
 /// Lower bounds of the distances between some queries and rows; none where values have no byte codes.
+///
+/// ```
+/// use ferrank_neighbors::context::DistanceContext;
+/// use ferrank_neighbors::nearest::{Bounds, NearestK, NearestParams};
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::scan::Scan;
+/// # use ferrank_neighbors::space::{Shape, Space};
+/// # use ferrank_neighbors::space_panels::{error_of, layout_of, panels_of};
+/// # use ferrank_runtime::monitor::Monitor;
+/// # use pulp::Arch;
+///
+/// // Enough features for byte codes.
+/// let mut rows = Rows::with_capacity(3, 32);
+/// [0.0, 0.5, 0.875].into_iter().zip(0..).for_each(|(value, number)| rows.add([number]).fill(value));
+/// # let space = Space::new(vec![Shape::Numeric; 32], [const { None }; 32].into(), Vec::new(), 1);
+/// # let (layout, monitor, arch) = (layout_of(&space), Monitor::default(), Arch::new());
+/// # let scan = Scan { layout: &layout, monitor: &monitor, arch };
+/// # let exact = DistanceContext { space: &space, queries: &rows, rows: &rows };
+/// let panels = panels_of(&layout, &space, &rows);
+/// # let (params, error) = (NearestParams { k: 1, in_order: true }, |sum| error_of(&layout, sum));
+/// # let mut lists = [NearestK::new(&layout, &panels, 0..1, params, 1, error)];
+/// // All sinks of the scan share the bounds; the neighbors are exact all the same.
+/// let bounds = Bounds::new(&layout, arch, &panels, &panels, 1);
+/// scan.offer(exact, [&panels, &panels], bounds, &mut lists, |lists| lists.finish(exact))?;
+/// let found = lists[0].neighbors().flat_map(|(_, of_classes)| of_classes.flatten());
+/// assert_eq!(found.collect::<Vec<u32>>(), [1, 2, 1]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds<'a>(pub(super) Option<(Scale, Option<&'a PairwiseBounds>)>);
 

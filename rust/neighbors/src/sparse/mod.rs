@@ -22,6 +22,24 @@ use ferrank_data::profile::ColumnProfile;
 const RARE: usize = 16;
 
 /// The usual value of each feature, and the number of other values.
+///
+/// ```
+/// use ferrank_data::profile::{ColumnProfile, NominalProfile};
+/// use ferrank_neighbors::space::Scale;
+/// use ferrank_neighbors::sparse::Usual;
+///
+/// // Of 40 rows `n` have "yes", the others "no".
+/// let usual = |n: u64| {
+///     let counts = [("no".to_string(), 40 - n), ("yes".to_string(), n)].into();
+///     let profile = ColumnProfile::Nominal(NominalProfile { missing: 0, counts });
+///     let scale = Scale::from_profile(&profile);
+///     Usual::new(&[profile], &[scale], 40)
+/// };
+/// // One in 20 is rare, one in 10 is not.
+/// assert!(usual(2).is_worthwhile(40, 1 << 20) && !usual(4).is_worthwhile(40, 1 << 20));
+/// // Which category is usual makes no difference.
+/// assert!(usual(38).is_worthwhile(40, 1 << 20));
+/// ```
 #[derive(Debug, Default)]
 pub struct Usual {
     /// n_features; never missing.
@@ -33,6 +51,33 @@ pub struct Usual {
 }
 
 /// All rows.
+///
+/// ```
+/// # use ferrank_data::profile::{ColumnProfile, NominalProfile};
+/// # let counts = |no, yes| [("no".to_string(), no), ("yes".to_string(), yes)].into();
+/// # let profile = |no, yes| ColumnProfile::Nominal(NominalProfile { missing: 0, counts: counts(no, yes) });
+/// # let profiles = [profile(3, 1), profile(1, 3)];
+/// # let scales = [0, 1].map(|feature: usize| Scale::from_profile(&profiles[feature]));
+/// use ferrank_neighbors::rows::Rows;
+/// use ferrank_neighbors::space::{Scale, Shape, Space};
+/// use ferrank_neighbors::sparse::{SparseRows, Usual};
+///
+/// // Category 0 is usual in feature 0, category 1 in feature 1. Rows 1 and 2 have an unusual one each.
+/// let mut rows = Rows::with_capacity(4, 2);
+/// rows.add(0..4).copy_from_slice(&[0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+/// let mut sparse = SparseRows::new(Usual::new(&profiles, &scales, 4));
+/// sparse.append(&rows);
+/// assert_eq!(sparse.columns(&[1]), [[1.0, 1.0, 0.0, 1.0]]);
+///
+/// // Rows 0 and 3 have usual values alone, so that there is nothing to compare.
+/// let space = Space::new(vec![Shape::Nominal; 2], vec![None, None], Vec::new(), 1);
+/// let compared = |a, b| {
+///     let mut found = Vec::new();
+///     sparse.differences(&space, a, b, |feature, difference| found.push((feature, difference)));
+///     found
+/// };
+/// assert_eq!((compared(0, 3), compared(0, 1)), (vec![], vec![(0, 1.0)]));
+/// ```
 #[derive(Debug)]
 pub struct SparseRows {
     usual: Usual,

@@ -20,6 +20,30 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 
 /// An index of sparse rows by feature, and sums of each row alone.
+///
+/// ```
+/// # use ferrank_data::profile::{ColumnProfile, NominalProfile};
+/// # let counts = |no, yes| [("no".to_string(), no), ("yes".to_string(), yes)].into();
+/// # let profile = |no, yes| ColumnProfile::Nominal(NominalProfile { missing: 0, counts: counts(no, yes) });
+/// # let profiles = [profile(3, 1), profile(1, 3)];
+/// # let scales = [0, 1].map(|feature: usize| Scale::from_profile(&profiles[feature]));
+/// # use ferrank_neighbors::rows::Rows;
+/// # use ferrank_neighbors::space::{Scale, Shape, Space};
+/// use ferrank_neighbors::sparse::{Index, SparseRows, Usual};
+/// # use ferrank_runtime::monitor::Monitor;
+///
+/// // Rows 0 and 3 have the usual category in both features, row 1 has another one in feature 0, row 2 in feature 1.
+/// let mut rows = Rows::with_capacity(4, 2);
+/// rows.add(0..4).copy_from_slice(&[0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+/// let mut sparse = SparseRows::new(Usual::new(&profiles, &scales, 4));
+/// sparse.append(&rows);
+/// # let (monitor, space) = (Monitor::default(), Space::new(vec![Shape::Nominal; 2], vec![None, None], Vec::new(), 1));
+/// let index = Index::new(&sparse, &space);
+/// assert_eq!(index.neighbors(&[1], 2, &monitor)?.of(1).collect::<Vec<_>>(), [[0, 3]]);
+/// // How far rows 1 and 3 are from the nearer of rows 0 and 2.
+/// assert_eq!(index.distances(&[1, 3], &[0, 2], &monitor)?, [0.5, 0.0]);
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
 pub struct Index<'a> {
     rows: &'a SparseRows,
     space: &'a Space,

@@ -7,6 +7,15 @@ use super::tails::{ln_cauchy, ln_upper_tail};
 const LEAST_SHAPE: f64 = 0.25;
 
 /// A statistic that is greater the more a feature says about a target.
+///
+/// ```
+/// use ferrank_ranking::relevance::{PermutationTest, from_tests};
+///
+/// // Squared correlations in 101 rows. One as great as their mean is nothing unusual.
+/// let test = |statistic| PermutationTest { statistic, mean: 0.01, variance: 0.0002 };
+/// let p_values = from_tests(&[vec![test(0.01)], vec![test(0.0663)]]).p_values();
+/// assert!((p_values[0] - 0.317).abs() < 1e-3 && (p_values[1] - 0.01).abs() < 1e-4);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PermutationTest {
     /// Its value.
