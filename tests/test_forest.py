@@ -282,7 +282,7 @@ def test_target_weights(numbers: Numbers) -> None:
         ({"scores": ()}, "scores: none"),
         (
             {"scores": ("gini",)},
-            "scores: 'gini' is not 'genie3', 'symbolic'",
+            "scores: 'gini' is not 'genie3', 'symbolic', 'coverage', 'permutation' or 'mdi_oob'",
         ),
         ({"scores": 3}, "scores: 3 is not a list"),
         ({"scores": ("permutation",), "bootstrap": False}, "permutation needs"),

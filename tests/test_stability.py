@@ -120,7 +120,7 @@ def test_trees_of_a_forest_make_its_importances(mixed):
     assert 0 < stability(importances).canberra.mean() < 1
     with pytest.raises(
         ferrank.SettingError,
-        match="scores: 'relief' is not 'genie3', 'symbolic'",
+        match="scores: 'relief' is not 'genie3', 'symbolic', 'coverage', 'permutation' or 'mdi_oob'",
     ):
         trees(mixed, "y", forest, score="relief")
 

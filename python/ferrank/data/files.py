@@ -18,7 +18,7 @@ from ferrank.errors import DataError, ResourceError, SettingError
 __all__ = ["is_self_describing", "members", "open_file", "readers"]
 
 _OF_ENGINE = (".arrow", ".arrows", ".feather", ".ipc", ".arff")
-"""Suffixes of the formats that the engine reads, and tells apart by what is in the files."""
+"""Suffixes of the file formats that the engine reads; it recognises them by the contents of a file."""
 
 
 @cache

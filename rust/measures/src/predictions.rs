@@ -67,7 +67,7 @@ impl LabelSets {
 /// predictions.push([(0, 0.7), (2, 0.4)], [0]);
 /// predictions.push([(1, 1.0)], [1]);
 /// assert_eq!((predictions.len(), predictions.n_labels()), (2, 3));
-/// // Three rows with two predictions: the first is that of two rows.
+/// // Three rows and two predictions: rows 0 and 1 share prediction 0.
 /// let mut sets = LabelSets::default();
 /// [[0], [0], [1]].into_iter().for_each(|set| sets.push(set));
 /// let mut judge = Judge::new(&sets, &predictions, &[Measure::HammingLoss], Conventions::Textbook);

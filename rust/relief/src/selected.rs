@@ -29,7 +29,7 @@ use crate::params::ReliefParams;
 /// use ferrank_relief::ReliefParams;
 /// use ferrank_relief::selection::{Selection, accumulate, nearest, queries};
 ///
-/// // Targets are drawn from those of all rows.
+/// // P-values need the targets of all rows, also of those that are not selected.
 /// let params = ReliefParams::default().with_n_neighbors(vec![2]).with_target_draws(20);
 /// let options = RunOptions::default().with_profile(Some(&profile)).with_keys(Some(0..1));
 /// # let (queries, every) = (queries(&problem, &params, &options, &profile)?, (0..80).collect::<Vec<u32>>());

@@ -76,12 +76,12 @@ _FORMS_OF: dict[tuple[str, str], Form] = {
 }
 
 
-def check_keys(told: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Refuse a key of a plan that is not known; ``where`` comes before it in the message."""
-    there = sorted(known)
-    unknown = next((key for key in told if key not in there), None)
+def check_keys(given: Iterable[str], known: Iterable[str], prefix: str) -> None:
+    """Raise an error that starts with ``prefix`` if one of the ``given`` keys of a plan is not ``known``."""
+    names = sorted(known)
+    unknown = next((key for key in given if key not in names), None)
     if unknown is not None:
-        raise SettingError(f"{where}{unknown}: no such key; {hint(unknown, there)}")
+        raise SettingError(f"{prefix}{unknown}: no such key; {hint(unknown, names)}")
 
 
 def check_forms(kind: str, settings: Mapping[str, Any], where: str) -> None:

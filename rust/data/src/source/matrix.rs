@@ -37,7 +37,7 @@ use std::ops::Range;
 /// #     fn name(&self) -> &str {
 /// #         self.table.name()
 /// #     }
-///     // The other methods are those of the table.
+///     // All other methods call those of the table.
 ///     fn matrix(&self) -> Option<MatrixColumns<'_>> {
 ///         Some(MatrixColumns { first: 1, width: 2, n_rows: 3, matrix: &self.numbers })
 ///     }

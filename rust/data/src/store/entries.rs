@@ -91,7 +91,7 @@ impl EntryList {
 /// let (by_feature, by_row): (&Entries, &Entries) = (&sparse.by_feature, &sparse.by_row);
 /// assert_eq!((by_feature.n_lists(), by_row.n_lists()), (1_000, 40));
 /// assert_eq!((by_feature.len(), by_row.len()), (2_000, 2_000));
-/// // The entries of a feature are in the order of their codes, those of a row in the order of the features.
+/// // The entries of a feature are sorted by code, the entries of a row by feature.
 /// assert_eq!(by_feature.of(3), (&[4, 3][..], &[1, 2][..]));
 /// let (features, codes) = by_row.of(3);
 /// assert_eq!((&features[..4], &codes[..4]), (&[2, 3, 42, 43][..], &[1, 2, 1, 2][..]));

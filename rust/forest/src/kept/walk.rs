@@ -16,7 +16,8 @@ const BLOCK_ROWS: Range<usize> = 256..1 << 16;
 /// Codes, and numbers that are predicted, of the rows that are walked together, at most.
 const BLOCK_CELLS: usize = 1 << 20;
 
-/// Number of rows that are walked together, of `n` with so many codes, or numbers that are predicted, on `threads`.
+/// Number of rows of a block, whose rows go down a tree together, if there are `n` rows and `threads` threads. A row has
+/// at most `n_cells` codes, and as many predicted numbers.
 pub(super) fn rows_of_block(n: usize, n_cells: usize, threads: usize) -> usize {
     let most = (BLOCK_CELLS / n_cells.max(1)).clamp(1, BLOCK_ROWS.end);
     n.div_ceil(threads.max(1)).clamp(BLOCK_ROWS.start.min(most), most)
