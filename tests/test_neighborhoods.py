@@ -169,7 +169,7 @@ def as_rebate(X: np.ndarray, classes: np.ndarray, rule: str, nominal: bool, *, d
     total = np.zeros(X.shape[1])
     for i in range(n):
         own = apart[i][off_diagonal[i]]
-        if rule.startswith("surf"):
+        if rule in ("surf", "surf_star"):
             middle, half = (apart if departs else apart[off_diagonal]).mean(), 0.0
         else:
             middle, half = own.mean(), own.std() / 2

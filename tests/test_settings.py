@@ -117,6 +117,21 @@ def test_choices_of_the_shell_are_the_engines(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RANKERS)
+def test_choices_of_the_estimators_are_the_engines(name: str) -> None:
+    """In the types of parameters, and in their documentation."""
+    documentation = inspect.getdoc(RANKERS[name]) or ""
+    found = inspect.signature(RANKERS[name]).parameters
+    checked = [one for one in engine(name) if one in found and "Literal[" in str(found[one].annotation)]
+    for setting in checked:
+        literals = re.findall(r"Literal\[(.*?)\]", str(found[setting].annotation))
+        typed = set(re.findall(r"'(\w+)'", " ".join(literals)))
+        assert typed == choices_of(name, setting)
+        about = re.search(rf"^{setting} : (.*?)^(?:\w+ : |\S+\n---)", documentation, re.MULTILINE | re.DOTALL)
+        assert about and typed <= set(re.findall(r'"(\w+)"', about[1]))
+    assert checked
+
+
+@pytest.mark.parametrize("name", RANKERS)
 def test_defaults_in_the_help_of_the_shell_are_the_engines(name: str) -> None:
     shown = {
         setting: float(found[1])

@@ -187,7 +187,7 @@ def near_and_far(
         return round(Fraction(float(distances[i, j])) * 10**12)
 
     candidates = others(r, rows, groups)
-    if rule.startswith("surf"):
+    if rule in ("surf", "surf_star"):
         all_pairs = [apart(i, j) for i in rows for j in others(i, rows, groups)]
         mean, spread = Fraction(sum(all_pairs), len(all_pairs) or 1), Fraction(0)
     else:

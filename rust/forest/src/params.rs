@@ -271,7 +271,8 @@ impl ForestParams {
         wanted.clamp(1, n_features)
     }
 
-    /// Returns true if the settings allow to split a node at `depth` with this number of `examples`.
+    /// Returns true if the settings allow to split a node at `depth` with this number of `examples`. Its impurity is not
+    /// known here: sums of a node hold no squares, and give gains alone.
     pub(crate) fn may_split(&self, examples: f64, depth: u32) -> bool {
         examples >= (2 * self.min_samples_leaf) as f64 && self.max_depth.is_none_or(|most| (depth as usize) < most)
     }

@@ -94,7 +94,7 @@ impl Moments {
 struct Thresholds {
     /// Below this key.
     near: u64,
-    /// From this key on.
+    /// From this key on; not read unless the rule [counts far rows](NeighborhoodRule::counts_far).
     far: u64,
 }
 
