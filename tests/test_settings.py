@@ -127,7 +127,8 @@ def test_choices_of_the_estimators_are_the_engines(name: str) -> None:
         typed = set(re.findall(r"'(\w+)'", " ".join(literals)))
         assert typed == choices_of(name, setting)
         about = re.search(rf"^{setting} : (.*?)^(?:\w+ : |\S+\n---)", documentation, re.MULTILINE | re.DOTALL)
-        assert about and typed <= set(re.findall(r'"(\w+)"', about[1]))
+        assert about
+        assert typed <= set(re.findall(r'"(\w+)"', about[1]))
     assert checked
 
 

@@ -26,7 +26,12 @@ class Source:
         explain: Callable[[str], str],
         name: str,
         rows: int | None = None,
-    ) -> Source: ...
+    ) -> Source:
+        """Return a source that asks ``make()`` for a fresh stream of ``schema`` in each pass.
+
+        An error of a stream is worded by ``explain``, with ``name`` in front. ``rows`` is their number, where
+        the file says so.
+        """
     def keeping(self, kept: object, name: str) -> Source: ...
     @staticmethod
     def joined(parts: Sequence[Source], name: str) -> Source: ...

@@ -86,8 +86,8 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DATA",
-        help="an Arrow, ARFF, Parquet, CSV, ORC, JSON or NumPy file, a folder, a quoted pattern, a URL, or - "
-        "for standard input",
+        help="a file (Arrow, ARFF, Parquet, CSV and others), a folder, a quoted pattern, a URL, or - for "
+        "standard input",
     )
     csv = parser.add_argument_group("CSV files (detected from the file by default)")
     csv.add_argument("--delimiter", metavar="CHAR", help="what parts the fields")

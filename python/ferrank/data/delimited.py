@@ -22,13 +22,14 @@ from ferrank._core import Source
 from ferrank.data.opening import Folder, numbered, reading, regular
 from ferrank.errors import SettingError
 
-__all__ = ["NUMBER", "CSVFile", "open_csv"]
+__all__ = ["MISSING", "NUMBER", "CSVFile", "open_csv"]
 
 _INTEGERS = "ferrank:integers"
 """Metadata key of columns that begin with integers and are read as float64."""
 _BLOCK_BYTES = 4 << 20
 _LINES_IN_BLOCK = 64
-_MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "<NA>"]
+MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "<NA>"]
+"""Fields of text files that stand for missing values."""
 _HEAD_BYTES = 1 << 16
 _HEAD_LINES = 50
 _DELIMITERS = ",;\t|"
@@ -232,7 +233,7 @@ def _stream(
         parse_options=pa.csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(
             column_types=types,
-            null_values=_MISSING,
+            null_values=MISSING,
             strings_can_be_null=True,
             decimal_point=file.decimal,
         ),

@@ -13,18 +13,23 @@ import pyarrow as pa
 from ferrank.errors import DataError, FerrankError, ResourceError
 
 __all__ = [
+    "CHANGED",
     "Folder",
     "TempFolder",
     "check_arrow",
     "check_temp_dir",
+    "explain_change",
     "is_remote",
     "numbered",
     "opening",
     "reading",
     "regular",
     "scheme_of",
+    "state_of",
     "suffix_of",
 ]
+
+CHANGED = "the file was changed while it was read; leave it alone, and rank again"
 
 Folder = str | os.PathLike[str] | None
 """Of temporary files; None: the system's temporary one."""
@@ -123,6 +128,17 @@ def check_arrow(path: str | os.PathLike[str], what: str, made_by: str) -> Path:
 
 
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+
+
+def state_of(path: Path) -> tuple[int, int]:
+    """Return what differs once a file is changed: its size, and when it was written to."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def explain_change(what: str) -> str:
+    """Return what an error of a stream says for people, which is ``CHANGED`` alone if it has that in it."""
+    return CHANGED if CHANGED in what else what
 
 
 def suffix_of(path: Path) -> str:

@@ -45,9 +45,9 @@ def open_source(
     Parameters
     ----------
     data : path or paths, URL, open file, frame, table, reader, array or mapping of columns
-        A path to an Arrow, ARFF, Parquet, CSV (:class:`CSVFile`), ORC, JSON, NumPy or Excel file; a pattern
-        such as ``"parts/*.arrow"``, a folder or a list of paths, whose files are one data set and have the
-        same columns; a folder of Hive partitions, such as ``year=2024``, which are a column; a URL of these
+        A path to a file (Arrow, ARFF, Parquet, CSV, see :class:`CSVFile`, and others); a pattern such as
+        ``"parts/*.arrow"``, a folder or a list of paths, whose files are one data set and have the same
+        columns; a folder of Hive partitions, such as ``year=2024``, which are a column; a URL of these
         (``https``, ``s3``, ``gs`` …), ``"-"`` for standard input, or an open file, which are copied to
         temporary files; any object of the Arrow PyCapsule interface (pyarrow, pandas, polars, DuckDB …);
         pyarrow data sets, lazy frames of polars, tables of Ibis, data sets of Hugging Face; a NumPy array or

@@ -60,13 +60,13 @@ def rank(
     Parameters
     ----------
     data : Dataset, path or paths, URL, open file, frame, table, reader, array or mapping of columns
-        A :class:`Dataset`, which includes the roles of the columns. Or an Arrow, ARFF, Parquet, CSV (see
-        :class:`CSVFile`), ORC, JSON, NumPy or Excel file; a pattern such as ``"parts/*.arrow"``, a folder
-        (also of Hive partitions) or a list of paths, whose files make one data set; a URL of these, or an
-        open file; any object with the Arrow C stream interface (pyarrow, pandas, polars, DuckDB …), pyarrow
-        data sets, lazy frames, and other tables; a NumPy array or sparse SciPy array, with columns ``x0``,
-        ``x1`` …. What can be read only once is first copied to a temporary file. Or a dask DataFrame, Array,
-        or list of delayed partitions or futures, which are ranked on the cluster.
+        A :class:`Dataset`, which includes the roles of the columns. Or a file (Arrow, ARFF, Parquet, CSV,
+        see :class:`CSVFile`, and others); a pattern such as ``"parts/*.arrow"``, a folder (also of Hive
+        partitions) or a list of paths, whose files make one data set; a URL of these, or an open file; any
+        object with the Arrow C stream interface (pyarrow, pandas, polars, DuckDB …), pyarrow data sets, lazy
+        frames, and other tables; a NumPy array or sparse SciPy array, with columns ``x0``, ``x1`` …. What
+        can be read only once is first copied to a temporary file. Or a dask DataFrame, Array, or list of
+        delayed partitions or futures, which are ranked on the cluster.
     target : str, sequence of str or array, optional
         The names of the targets; ``task`` says which stand for classes. Or their values, an array of shape
         (n_rows,) or (n_rows, n_targets), as scikit-learn's ``y``, or a list of label sets: lists, tuples or

@@ -23,8 +23,9 @@ class Reader:
     ----------
     open : callable
         Given the path, the columns that are not to be converted from text, and the folder for temporary
-        files, returns the source. Its errors name the file: ``ferrank.data.opening.reading`` words those of
-        other libraries.
+        files, returns the source. Within ``ferrank.data.opening.reading``, any error but a FerrankError gets
+        the path in front; a FerrankError names the file itself. A ``Source.factory`` puts the path in front
+        of all errors of its passes. Where the file may change between these, ``state_of`` tells.
     suffixes : tuple of str
         Suffixes in lower case of files that are named, and of data files in a folder.
     only_by_name : tuple of str, optional

@@ -14,7 +14,16 @@ import pyarrow as pa
 
 from ferrank._core import Source
 from ferrank.data.arrays import array_source
-from ferrank.data.opening import Folder, TempFolder, numbered, reading, suffix_of
+from ferrank.data.opening import (
+    CHANGED,
+    Folder,
+    TempFolder,
+    explain_change,
+    numbered,
+    reading,
+    state_of,
+    suffix_of,
+)
 from ferrank.data.readers import Reader
 from ferrank.errors import DataError
 
@@ -24,7 +33,6 @@ _HELD_BYTES = 8 << 20
 """Of the arrays of a file that are held in memory."""
 _BLOCK_VALUES = 1 << 19
 _COPY_BYTES = 1 << 20
-_CHANGED = "the file was changed while it was read; leave it alone, and rank again"
 
 
 @dataclass
@@ -52,8 +60,8 @@ class _Stored:
                 read = np.empty((end - first, n_columns), self.dtype)
                 _fill(file, self.offset + first * n_columns * size, read)
                 block = np.ascontiguousarray(read.T)
-        if _state(self.path) != self.known:
-            raise DataError(_CHANGED)
+        if state_of(self.path) != self.known:
+            raise DataError(CHANGED)
         return block.astype(self.dtype.newbyteorder("="), copy=False)
 
 
@@ -63,18 +71,13 @@ def _fill(file: Any, place: int, values: np.ndarray[Any, Any]) -> None:
     while rest:
         read = file.readinto(rest)
         if not read:
-            raise DataError(_CHANGED)
+            raise DataError(CHANGED)
         rest = rest[read:]
-
-
-def _state(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
 
 
 def _array(path: Path) -> np.ndarray[Any, Any] | _Stored:
     """Return the array in a file: itself if it is small or not of numbers, else where it is."""
-    known = _state(path)
+    known = state_of(path)
     # What is mapped is not looked at.
     mapped = np.load(path, mmap_mode="r", allow_pickle=False)
     is_small = mapped.nbytes <= _HELD_BYTES
@@ -169,10 +172,7 @@ def _blocks(parts: dict[str, np.ndarray[Any, Any] | _Stored], path: Path) -> Sou
     def scan() -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(schema, blocks())
 
-    def explain(what: str) -> str:
-        return _CHANGED if _CHANGED in what else what
-
-    return Source.factory(schema, scan, explain, str(path), n_rows)
+    return Source.factory(schema, scan, explain_change, str(path), n_rows)
 
 
 READER = Reader(_open, (".npy", ".npz"), marks={b"\x93NUMPY": ".npy"})
