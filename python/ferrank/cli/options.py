@@ -1,6 +1,7 @@
 """Options shared by several commands, and the types of their values."""
 
 import argparse
+import json
 import math
 from collections.abc import Callable
 from functools import partial
@@ -231,6 +232,17 @@ def add_rankers(parser: argparse.ArgumentParser, *, automatic: bool = False) -> 
     add_settings(parser, group)
 
 
+def _scores() -> str:
+    """Return the names of the scores that can be chosen, by ranker."""
+    from ferrank import _core
+
+    names: dict[str, list[str]] = {}
+    for ranker, name, _ in _core.score_definitions():
+        default = json.loads(_core.default_settings_json(ranker)).get("scores", [])
+        names.setdefault(ranker, []).append(f"{name} (default)" if name in default else name)
+    return "; ".join(f"{ranker}: {', '.join(own)}" for ranker, own in names.items() if len(own) > 1)
+
+
 def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
     """Add the settings of rankers; settings that all rankers have go to ``group``.
 
@@ -242,9 +254,7 @@ def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:
         dest="scores",
         action="append",
         metavar="NAME",
-        help="forest: genie3 (default), symbolic, coverage, permutation, mdi_oob; relief: relief (default), "
-        "myopic; univariate: mutual_information (default), information_gain, gain_ratio, chi2, accuracy, "
-        "mse; can be repeated, the first one orders the features",
+        help=f"{_scores()}; can be repeated, the first one orders the features",
     )
     setting(
         "--unlabelled",

@@ -129,7 +129,8 @@ def trees(
         As in :func:`ferrank.rank`.
     ranker : ForestRanker, optional
         The forest; not with ``per_target``, nor with ``until``.
-    score : {"genie3", "symbolic", "coverage", "permutation", "mdi_oob"}, default="genie3"
+    score : str, default="genie3"
+        A score of :class:`ferrank.ForestRanker`.
 
     Returns
     -------
