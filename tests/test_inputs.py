@@ -161,6 +161,20 @@ def test_options_of_csv_files_in_the_shell(tmp_path: Path) -> None:
     assert "é" in done.stdout
 
 
+def test_the_decimal_sign_is_an_option_in_the_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A comma in each number would else part thousands from hundreds, or be text."""
+    path = tmp_path / "t.csv"
+    path.write_text("a;y\n1,500;1.5\n2,500;2,5\n")
+    assert main(["inspect", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"][0]["type"] == "Utf8"
+    assert main(["inspect", str(path), "--json", "--decimal", ","]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"][0]["range"] == [1.5, 2.5]
+    assert main(["inspect", str(path), "--decimal", ";"]) == 2
+    assert "--decimal: ';' is neither '.' nor ','" in capsys.readouterr().err
+
+
 def jsonl(path: Path) -> None:
     FRAME.to_json(path, orient="records", lines=True, double_precision=12)
 

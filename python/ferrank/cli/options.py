@@ -100,12 +100,13 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         help="the first line is a row; columns are called x0, x1 …",
     )
     csv.add_argument("--encoding", metavar="NAME", help="such as utf-8, cp1250 or utf-16")
+    csv.add_argument("--decimal", metavar="CHAR", help="the decimal sign, . or ,")
     parser.add_argument("--labels", metavar="XML", help="MULAN label file of an ARFF file")
 
 
 def with_csv(chosen: argparse.Namespace) -> argparse.Namespace:
     """Replace the names of data files by CSV files if it was said how they are written."""
-    given = {name: vars(chosen).get(name) for name in ("delimiter", "header", "encoding")}
+    given = {name: vars(chosen).get(name) for name in ("delimiter", "header", "encoding", "decimal")}
     setting = next((name for name, value in given.items() if value is not None), None)
     if setting is not None:
         from ferrank.data.delimited import CSVFile
