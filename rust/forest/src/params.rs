@@ -274,7 +274,8 @@ impl ForestParams {
     /// Returns true if the settings allow to split a node at `depth` with this number of `examples`. Its impurity is not
     /// known here: sums of a node hold no squares, and give gains alone.
     pub(crate) fn may_split(&self, examples: f64, depth: u32) -> bool {
-        examples >= (2 * self.min_samples_leaf) as f64 && self.max_depth.is_none_or(|most| (depth as usize) < most)
+        examples >= self.min_samples_leaf.saturating_mul(2) as f64
+            && self.max_depth.is_none_or(|most| (depth as usize) < most)
     }
 
     /// Number of rows to draw for a tree, of `n_rows`; or of groups.

@@ -87,7 +87,7 @@ impl<'a> Queries<'a> {
     pub(super) fn new(params: &ReliefParams, scan: &ScanSummary<'_>, own: Range<u64>, blocks: &BlockEnds) -> Self {
         let all = scan.profile.counts.kept;
         let queries = params.queries(all);
-        let draw = |count: u64| draw(params.seed, scan.rows as usize, count as usize);
+        let draw = |count: u64| params.draw_queries(scan.rows, count);
         if !scan.is_part() {
             return Queries { rows: draw(queries), selection: None, first: 0, ends: blocks.ends() };
         }
@@ -109,7 +109,7 @@ impl<'a> Queries<'a> {
         blocks: &BlockEnds,
         numbers: &'a [u32],
     ) -> Result<Self> {
-        let numbers_of_queries = draw(params.seed, all_rows as usize, params.queries(all_rows) as usize);
+        let numbers_of_queries = params.draw_queries(all_rows, params.queries(all_rows));
         let place = |row: &u32| numbers.binary_search(row).map_or(ABSENT, |place| place as u32);
         let rows = numbers_of_queries.iter().map(place).collect();
         let queries = Queries { rows, selection: Some(numbers), first: 0, ends: blocks.ends() };
@@ -150,6 +150,13 @@ impl<'a> Queries<'a> {
         let place = (block - self.first) as usize;
         let start = if place == 0 { 0 } else { self.ends[place - 1] };
         &self.rows[start as usize..self.ends[place] as usize]
+    }
+}
+
+impl ReliefParams {
+    /// Draws `count` queries of `n_rows` rows; in the order of the draw.
+    pub(crate) fn draw_queries(&self, n_rows: u64, count: u64) -> Vec<u32> {
+        draw(self.seed, n_rows as usize, count as usize)
     }
 }
 

@@ -68,7 +68,6 @@ use crate::obstacles::check_rows;
 pub use crate::obstacles::obstacle;
 use crate::params::ReliefParams;
 use crate::prepared::{Prepared, ranked_features};
-use crate::queries::draw;
 pub use crate::selected::Selection;
 use crate::{accumulate_within, estimates};
 
@@ -154,7 +153,7 @@ pub fn queries(
     let blocks = options.keys(identity.n_keys())?;
     let ends = estimates::blocks(&identity.data, params).ends();
     let all = profile.counts.kept;
-    let drawn = draw(params.seed, all as usize, params.queries(all) as usize);
+    let drawn = params.draw_queries(all, params.queries(all));
     // Keys after those of blocks have no queries.
     let place = |key: u64| match key {
         0 => 0,

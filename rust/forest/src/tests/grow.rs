@@ -300,3 +300,9 @@ fn codes_copied_together_at_each_size_grow_the_tree_of_the_store() {
     check(&coded, &space, &bag, &tree, &params);
     assert!(tree.nodes.len() > 1_000);
 }
+
+#[test]
+fn leaves_may_have_to_be_of_any_size() {
+    let params = ForestParams::default().with_min_samples_leaf(u64::MAX);
+    assert!(!params.may_split(1e9, 0));
+}
