@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -178,33 +179,51 @@ def _decimal_of(rows: list[list[str]], delimiter: str) -> str:
     return "," if delimiter != "," and has_commas and not any("." in field for field in fields) else "."
 
 
-def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> Source:
+def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool = False) -> Source:
     """Open a CSV file; missing values are empty, ``?``, ``NA`` and the like.
 
     The types are those of the first block (at least 4 MiB and 64 lines) and then hold for the whole file; all
-    numbers are read as float64, so that a column may begin with integers.
+    numbers are read as float64, so that a column may begin with integers. A column without a value is float64
+    as well, or null if the file ``is_part`` of a data set, whose other files have the type.
     """
     path, file = Path(file.path), file.seen()
     with reading(path):
         block = _block_bytes(path)
         opened = _stream(file, block, None, {})
         schema = opened.schema
+        has_no_values = is_part and pa.null() in schema.types and _is_one_block(opened)
+        without_values = pa.null() if has_no_values else pa.float64()
         opened.close()
         names = None if file.header else numbered(len(schema))
         # Names that are no text are found here.
         fields = list(zip(names or schema.names, schema.types, strict=True))
     texts = set(as_text)
-    types = {name: pa.string() if name in texts else _type_of(kind) for name, kind in fields}
-    known = {name: {_INTEGERS: ""} for name, kind in fields if pa.types.is_integer(kind)}
+    types = {name: pa.string() if name in texts else _type_of(kind, without_values) for name, kind in fields}
+    # What has no value may be integers in other parts.
+    known = {
+        name: {_INTEGERS: ""}
+        for name, kind in fields
+        if pa.types.is_integer(kind) or pa.types.is_null(types[name])
+    }
     schema = pa.schema([pa.field(name, types[name], metadata=known.get(name)) for name, _ in fields])
     make = partial(_stream, file, block, names, types)
     return Source.factory(schema, make, partial(_explain, schema), str(path))
 
 
-def _type_of(inferred: pa.DataType) -> pa.DataType:
-    number = pa.types.is_integer(inferred) or pa.types.is_null(inferred)
+def _is_one_block(opened: pa.csv.CSVStreamingReader) -> bool:
+    try:
+        return len(list(islice(opened, 2))) < 2
+    except pa.ArrowException:  # the types of the first block are not those of the second
+        return False
+
+
+def _type_of(inferred: pa.DataType, without_values: pa.DataType) -> pa.DataType:
+    if pa.types.is_null(inferred):
+        return without_values
+    if pa.types.is_integer(inferred):
+        return pa.float64()
     # Text that is not of the encoding.
-    return pa.float64() if number else pa.string() if pa.types.is_binary(inferred) else inferred
+    return pa.string() if pa.types.is_binary(inferred) else inferred
 
 
 def _block_bytes(path: Path) -> int:

@@ -40,8 +40,13 @@ def _reader_of(suffix: str) -> Reader | None:
     return next(known, None)
 
 
-def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> Source:
-    """Open a file by its suffix; without a known one it is Arrow or ARFF, which tell themselves."""
+def open_file(
+    path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool = False
+) -> Source:
+    """Open a file by its suffix; without a known one it is Arrow or ARFF, which tell themselves.
+
+    ``is_part``: it is one of several, whose columns have to go together.
+    """
     reader = _reader_of(suffix_of(regular(path)))
     if reader is None:
         if labels is not None:
@@ -49,7 +54,8 @@ def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder)
         return _arrow_or_arff(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
-    return reader.open(path, as_text, temp_dir)
+    opened = reader.open_part if is_part and reader.open_part is not None else reader.open
+    return opened(path, as_text, temp_dir)
 
 
 def _arrow_or_arff(path: Path, labels: Any) -> Source:

@@ -80,7 +80,8 @@ def open_source(
         return found
     if (files := members(data)) is not None:
         name = f"{files[0]} …" if isinstance(data, list | tuple) else str(data)
-        return _core.Source.joined([open_file(file, labels, as_text, temp_dir) for file in files], name)
+        parts = [open_file(file, labels, as_text, temp_dir, is_part=True) for file in files]
+        return _core.Source.joined(parts, name)
     if isinstance(data, str | os.PathLike):
         return open_file(Path(data), labels, as_text, temp_dir)
     if labels is not None:

@@ -34,6 +34,9 @@ class Reader:
         What files begin with, and the suffix that it stands for: for streams, which have no name.
     is_self_describing : bool, optional
         Whether a file says how it is written, as CSV does not.
+    open_part : callable, optional
+        Opens one of several files, as ``open`` does, but that a column without any value has the type null,
+        which joins all others. By default it is ``open``.
     """
 
     open: Callable[[Path, Iterable[str], Folder], Source]
@@ -41,3 +44,4 @@ class Reader:
     only_by_name: tuple[str, ...] = ()
     marks: Mapping[bytes, str] = field(default_factory=dict)
     is_self_describing: bool = True
+    open_part: Callable[[Path, Iterable[str], Folder], Source] | None = None

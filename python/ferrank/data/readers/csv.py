@@ -15,4 +15,10 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
     return open_csv(CSVFile(path), as_text, temp_dir)
 
 
-READER = Reader(_open, (".csv", ".tsv"), (".txt", ".data", ".dat"), is_self_describing=False)
+def _open_part(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+    return open_csv(CSVFile(path), as_text, temp_dir, is_part=True)
+
+
+READER = Reader(
+    _open, (".csv", ".tsv"), (".txt", ".data", ".dat"), is_self_describing=False, open_part=_open_part
+)
