@@ -187,6 +187,16 @@ def test_formats(tmp_path: Path, name: str) -> None:
     assert importances(tmp_path / name) == WANTED
 
 
+@pytest.mark.parametrize("name", ["T.CSV.GZ", "t.csv.Bz2", "t.jsonl.GZ", "t.tsv.ZST", "t.json.LZ4"])
+def test_suffixes_of_compressors_in_upper_case(tmp_path: Path, name: str) -> None:
+    plain = tmp_path / name.lower().rpartition(".")[0]
+    write_csv(plain, sep="\t" if plain.suffix == ".tsv" else ",") if "sv" in plain.suffix else jsonl(plain)
+    kind = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}[name.lower().rpartition(".")[2]]
+    with pa.output_stream(tmp_path / name, compression=kind) as file:
+        file.write(plain.read_bytes())
+    assert importances(tmp_path / name) == WANTED
+
+
 def test_numpy_files(tmp_path: Path) -> None:
     matrix = np.column_stack([X, FRAME.y])
     np.save(tmp_path / "t.npy", matrix)

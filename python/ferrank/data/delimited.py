@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder, numbered, reading, regular
+from ferrank.data.opening import Folder, numbered, reading, regular, unpacking
 from ferrank.errors import SettingError
 
 __all__ = ["MISSING", "NUMBER", "CSVFile", "open_csv"]
@@ -120,7 +120,7 @@ class CSVFile:
 
 
 def _head(path: str | os.PathLike[str]) -> bytes:
-    with reading(Path(path)), pa.input_stream(regular(path), compression="detect") as stream:
+    with reading(Path(path)), unpacking(regular(path)) as stream:
         head: bytes = stream.read(_HEAD_BYTES)
     return head
 
@@ -227,7 +227,7 @@ def _type_of(inferred: pa.DataType, without_values: pa.DataType) -> pa.DataType:
 
 
 def _block_bytes(path: Path) -> int:
-    with pa.input_stream(path, compression="detect") as stream:
+    with unpacking(path) as stream:
         header = 0
         while piece := stream.read(1 << 20):
             end = piece.find(b"\n")
@@ -241,7 +241,7 @@ def _stream(
     file: CSVFile, block: int, names: list[str] | None, types: dict[str, pa.DataType]
 ) -> pa.csv.CSVStreamingReader:
     return pa.csv.open_csv(
-        file.path,
+        unpacking(Path(file.path)),
         read_options=pa.csv.ReadOptions(
             block_size=block,
             # Under this name pyarrow knows that there is nothing to convert.

@@ -27,6 +27,7 @@ __all__ = [
     "scheme_of",
     "state_of",
     "suffix_of",
+    "unpacking",
 ]
 
 CHANGED = "the file was changed while it was read; leave it alone, and rank again"
@@ -147,8 +148,16 @@ def suffix_of(path: Path) -> str:
     >>> suffix_of(Path("genes.CSV.gz"))
     '.csv'
     """
-    name = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2", ".zst", ".lz4"} else path
+    name = path.with_suffix("") if path.suffix.lower() in _COMPRESSORS else path
     return name.suffix.lower()
+
+
+_COMPRESSORS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+
+
+def unpacking(path: Path) -> pa.NativeFile:
+    """Return a stream of what is in a file, unpacked by its suffix; pyarrow's own way wants lower case."""
+    return pa.input_stream(path, compression=_COMPRESSORS.get(path.suffix.lower()))
 
 
 @contextmanager

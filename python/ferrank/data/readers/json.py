@@ -4,11 +4,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow as pa
-
 from ferrank import _core
 from ferrank._core import Source
-from ferrank.data.opening import Folder, TempFolder, check_temp_dir, reading, suffix_of
+from ferrank.data.opening import Folder, TempFolder, check_temp_dir, reading, suffix_of, unpacking
 from ferrank.data.readers import Reader
 from ferrank.run import finish
 
@@ -23,7 +21,7 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
             return _json(path, str(path), temp_dir)
         folder = TempFolder(temp_dir)
         unpacked = folder.path / "unpacked.json"
-        with pa.input_stream(path, compression="detect") as stream, unpacked.open("wb") as file:
+        with unpacking(path) as stream, unpacked.open("wb") as file:
             shutil.copyfileobj(stream, file, _BLOCK_BYTES)
         return _json(unpacked, str(path), temp_dir)
 

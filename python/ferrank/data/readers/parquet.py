@@ -82,7 +82,8 @@ def _categories(file: "ParquetFile") -> dict[int, pa.DataType]:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    return pa.types.is_primitive(kind) or pa.types.is_decimal128(kind) or pa.types.is_decimal256(kind)
+    tests = (pa.types.is_primitive, pa.types.is_decimal128, pa.types.is_decimal256)
+    return any(is_of(kind) for is_of in tests)
 
 
 def _values(own: pa.DataType, written: pa.DataType) -> pa.DataType:
