@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import permutations
@@ -211,6 +212,48 @@ def test_numpy_files(tmp_path: Path) -> None:
     np.save(tmp_path / "object.npy", np.array([[{}]]), allow_pickle=True)
     with pytest.raises(fr.DataError, match="object.npy"):
         fr.rank(tmp_path / "object.npy", "x0")
+
+
+CELLS: dict[str, tuple[list[Any], str]] = {
+    "digits": (["01", "02", None], "Utf8"),
+    "flags": ([True, None, False], "Boolean"),
+    "integers": ([3, None, 1], "Int64"),
+    "floats": ([1, 2.5, None], "Float64"),
+    "large": ([10**30, 1, None], "Float64"),
+    "numbers in text": (["01", 2, "?"], "Float64"),
+    "days": ([datetime(2024, 2, 29), None, datetime(1969, 1, 1)], "Timestamp(µs)"),
+    "nothing": ([None, None, None], "Float64"),
+}
+
+
+def write_excel(path: Path, columns: dict[str, list[Any]]) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [list(columns), *zip(*columns.values(), strict=True)]:
+        book.active.append(row)
+    book.save(path)
+
+
+def test_types_of_excel_are_those_of_cells(tmp_path: Path) -> None:
+    write_excel(tmp_path / "t.xlsx", {name: cells for name, (cells, _) in CELLS.items()})
+    columns = fr.inspect(tmp_path / "t.xlsx")["columns"]
+    assert {column["name"]: column["type"] for column in columns} == {
+        name: kind for name, (_, kind) in CELLS.items()
+    }
+    assert columns[0]["top"] == [("01", 1), ("02", 1)]
+    write_excel(tmp_path / "u.xlsx", {name: [None] for name in CELLS})
+    parts = fr.inspect(tmp_path)["columns"]
+    assert [column["type"] for column in parts] == [column["type"] for column in columns[:-1]] + ["Null"]
+
+
+@pytest.mark.parametrize("cells", [["x", 2], [datetime(2024, 2, 29), 2], [True, "no"]])
+def test_cells_of_several_types_in_excel(tmp_path: Path, cells: list[Any]) -> None:
+    write_excel(tmp_path / "t.xlsx", {"a": cells})
+    found = ", ".join(sorted(type(cell).__name__ for cell in cells))
+    with pytest.raises(
+        fr.ColumnTypeError, match=rf"t\.xlsx: column 'a' has cells of the types {found}; use one"
+    ):
+        fr.inspect(tmp_path / "t.xlsx")
 
 
 @pytest.mark.parametrize("suffix", ["orc", "jsonl", "json", "npy", "npz", "xlsx", "csv"])
