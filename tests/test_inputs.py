@@ -286,6 +286,13 @@ def test_types_of_json(tmp_path: Path, as_list: bool, suffix: str) -> None:
     assert rows["late"].to_pylist() == [None, None, True]
 
 
+NO_NAN = "JSON has no NaN and no infinity; null stands for missing"
+AS_ROWS = (
+    "has no rows, but one object of columns; "
+    "write an object for each row, as to_json(path, orient='records') of pandas does"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -295,10 +302,63 @@ def test_types_of_json(tmp_path: Path, as_list: bool, suffix: str) -> None:
         ('[{"a": 1}, {"a": 2}', "the list is cut off"),
         ("{}", "there is no column in it"),
         ("", "the file is empty"),
+        ('{"a": 1}\n{"a": NaN}', f"row 2: expected value at line 1 column 7; {NO_NAN}"),
+        ('[{"a": 1}, {"a": -Infinity}]', f"row 2: invalid number at line 1 column 8; {NO_NAN}"),
+        (FRAME.to_json(), AS_ROWS),
+        (FRAME[["x0", "y"]].to_json(orient="split"), AS_ROWS),
+        (json.dumps(FRAME.to_dict("list")), AS_ROWS),
     ],
 )
 def test_what_is_wrong_with_json_is_said(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(fr.DataError, match=re.escape(f"{path}: {said}")):
+        fr.inspect(path)
+
+
+def test_a_json_row_of_label_sets_is_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"labels": ["a", "b"]}')
+    assert fr.inspect(path)["rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("t.npy.gz", "gzip"),
+        ("t.parquet.gz", "gzip"),
+        ("t.orc.bz2", "bz2"),
+        ("t.xlsx.zst", "zstd"),
+        ("t.npz", "lz4"),
+    ],
+)
+def test_compressed_files_of_formats_that_are_not_unpacked(tmp_path: Path, name: str, kind: str) -> None:
+    with pa.output_stream(tmp_path / name, compression=kind) as file:
+        file.write(b"anything")
+    called = "bzip2" if kind == "bz2" else kind
+    with pytest.raises(fr.DataError, match=rf"{name}: this file is compressed with {called}; unpack it"):
+        fr.inspect(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "a,y\n1,2\n\n3\n",
+            "row 3 (blank lines not counted) has 1 field, the first row 2: '3'; mend the row",
+        ),
+        (
+            "a,y\n" + "1,2\n" * 5_000 + "3,4,5\n",
+            "row 5,002 (blank lines not counted) has 3 fields, the first row 2",
+        ),
+        ("1,2\n" * 5_000 + "3,4,5\n", "row 5,001 (blank lines not counted) has 3 fields, the first row 2"),
+    ],
+)
+def test_rows_of_csv_with_other_numbers_of_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    monkeypatch.setattr("ferrank.data.delimited._BLOCK_BYTES", 1 << 10)
+    path = tmp_path / "t.csv"
     path.write_text(text)
     with pytest.raises(fr.DataError, match=re.escape(f"{path}: {said}")):
         fr.inspect(path)

@@ -10,7 +10,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -21,7 +21,7 @@ import pyarrow.csv
 
 from ferrank._core import Source
 from ferrank.data.opening import Folder, numbered, reading, regular, unpacking
-from ferrank.errors import SettingError
+from ferrank.errors import DataError, SettingError
 
 __all__ = ["MISSING", "NUMBER", "CSVFile", "open_csv"]
 
@@ -189,7 +189,11 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part
     path, file = Path(file.path), file.seen()
     with reading(path):
         block = _block_bytes(path)
-        opened = _stream(file, block, None, {})
+        try:
+            opened = _stream(file, block, None, {})
+        except pa.ArrowInvalid as error:
+            what = _explain_ragged(partial(_stream, file, block, None, {}), str(error))
+            raise DataError(f"{path}: {what or error}") from error
         schema = opened.schema
         has_no_values = is_part and pa.null() in schema.types and _is_one_block(opened)
         without_values = pa.null() if has_no_values else pa.float64()
@@ -207,7 +211,7 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part
     }
     schema = pa.schema([pa.field(name, types[name], metadata=known.get(name)) for name, _ in fields])
     make = partial(_stream, file, block, names, types)
-    return Source.factory(schema, make, partial(_explain, schema), str(path))
+    return Source.factory(schema, make, partial(_explain, schema, make), str(path))
 
 
 def _is_one_block(opened: pa.csv.CSVStreamingReader) -> bool:
@@ -238,11 +242,17 @@ def _block_bytes(path: Path) -> int:
 
 
 def _stream(
-    file: CSVFile, block: int, names: list[str] | None, types: dict[str, pa.DataType]
+    file: CSVFile,
+    block: int,
+    names: list[str] | None,
+    types: dict[str, pa.DataType],
+    *,
+    use_threads: bool = True,
 ) -> pa.csv.CSVStreamingReader:
     return pa.csv.open_csv(
         unpacking(Path(file.path)),
         read_options=pa.csv.ReadOptions(
+            use_threads=use_threads,
             block_size=block,
             # Under this name pyarrow knows that there is nothing to convert.
             encoding="utf8" if file.encoding == "utf-8" else file.encoding,
@@ -259,8 +269,10 @@ def _stream(
     )
 
 
-def _explain(schema: pa.Schema, message: str) -> str:
-    """Word a conversion error for people: which column, which value, what to do."""
+def _explain(schema: pa.Schema, make: Callable[..., pa.csv.CSVStreamingReader], message: str) -> str:
+    """Word an error of a pass for people: which row or column, which value, what to do."""
+    if ragged := _explain_ragged(make, message):
+        return ragged
     found = re.search(r"CSV column #(\d+):.*?error to ([\w\[\]]+): (.*)", message, re.DOTALL)
     if found is None:
         return message
@@ -274,3 +286,26 @@ def _explain(schema: pa.Schema, message: str) -> str:
         f"column '{name}' began with values of type {wanted}, but later: {what.strip()}; "
         "mend the value, or drop the column"
     )
+
+
+def _explain_ragged(make: Callable[..., pa.csv.CSVStreamingReader], message: str) -> str | None:
+    """Word the error of a row with more or fewer fields than the first; None if it is another error."""
+    found = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.DOTALL)
+    if found is None:
+        return None
+    expected, got, text = found.groups()
+    return (
+        f"{_ragged_row(make)} has {got} field{'' if got == '1' else 's'}, the first row {expected}: "
+        f"{text.strip()!r}; mend the row, or quote fields that hold delimiters or line breaks"
+    )
+
+
+def _ragged_row(make: Callable[..., pa.csv.CSVStreamingReader]) -> str:
+    """Return which row it is, for which the file is read again: rows are counted only without threads."""
+    try:
+        for _ in make(use_threads=False):
+            pass
+    except (pa.ArrowException, OSError) as error:
+        if found := re.search(r"Row #(\d+): Expected", str(error)):
+            return f"row {int(found[1]):,} (blank lines not counted)"
+    return "a row"

@@ -11,7 +11,7 @@ from typing import Any
 
 from ferrank._core import Source
 from ferrank.data import readers as package
-from ferrank.data.opening import Folder, regular, suffix_of
+from ferrank.data.opening import Folder, check_unpacked, regular, suffix_of
 from ferrank.data.readers import Reader
 from ferrank.errors import DataError, ResourceError, SettingError
 
@@ -54,6 +54,8 @@ def open_file(
         return _arrow_or_arff(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
+    if not reader.unpacks:
+        check_unpacked(path)
     opened = reader.open_part if is_part and reader.open_part is not None else reader.open
     return opened(path, as_text, temp_dir)
 

@@ -18,6 +18,7 @@ __all__ = [
     "TempFolder",
     "check_arrow",
     "check_temp_dir",
+    "check_unpacked",
     "explain_change",
     "is_remote",
     "numbered",
@@ -158,6 +159,24 @@ _COMPRESSORS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 def unpacking(path: Path) -> pa.NativeFile:
     """Return a stream of what is in a file, unpacked by its suffix; pyarrow's own way wants lower case."""
     return pa.input_stream(path, compression=_COMPRESSORS.get(path.suffix.lower()))
+
+
+def check_unpacked(path: Path) -> None:
+    """Raise an error if the file is compressed, whatever its name is."""
+    with reading(path), path.open("rb") as file:
+        start = file.read(max(map(len, _COMPRESSED)))
+    for mark, name in _COMPRESSED.items():
+        if start.startswith(mark):
+            raise DataError(f"{path}: this file is compressed with {name}; unpack it")
+
+
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+"""What compressed files begin with."""
 
 
 @contextmanager

@@ -34,6 +34,8 @@ class Reader:
         What files begin with, and the suffix that it stands for: for streams, which have no name.
     is_self_describing : bool, optional
         Whether a file says how it is written, as CSV does not.
+    unpacks : bool, optional
+        Whether it reads compressed files; else they are refused before they are opened.
     open_part : callable, optional
         Opens one of several files, as ``open`` does, but that a column without any value has the type null,
         which joins all others. By default it is ``open``.
@@ -44,4 +46,5 @@ class Reader:
     only_by_name: tuple[str, ...] = ()
     marks: Mapping[bytes, str] = field(default_factory=dict)
     is_self_describing: bool = True
+    unpacks: bool = False
     open_part: Callable[[Path, Iterable[str], Folder], Source] | None = None

@@ -20,5 +20,10 @@ def _open_part(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
 
 
 READER = Reader(
-    _open, (".csv", ".tsv"), (".txt", ".data", ".dat"), is_self_describing=False, open_part=_open_part
+    _open,
+    (".csv", ".tsv"),
+    (".txt", ".data", ".dat"),
+    is_self_describing=False,
+    unpacks=True,
+    open_part=_open_part,
 )
