@@ -1,5 +1,6 @@
 """What people get wrong, and what they are told."""
 
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -77,8 +78,11 @@ def test_duplicated_names(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"table: two columns are called 'a' \(numbers 1 and 2\); rename one"):
         rank(pd.DataFrame(np.column_stack([Y, Y, Y]), columns=["a", "a", "y"]))
     (tmp_path / "t.csv").write_text("a,a,y\n1,2,3\n4,5,6\n")
-    with pytest.raises(DataError, match=r"t\.csv: two columns are called 'a'"):
+    with pytest.raises(DataError, match=r"t\.csv: two columns are called 'a'") as ranked:
         rank(tmp_path / "t.csv")
+    with pytest.raises(DataError, match=re.escape(str(ranked.value))):
+        ferrank.convert(tmp_path / "t.csv", tmp_path / "t.arrow")
+    assert not (tmp_path / "t.arrow").exists()
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
