@@ -91,6 +91,17 @@ def _written(path: Path, said: bytes) -> Path:
     return path
 
 
+def test_damaged_pages_are_told_without_a_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": RNG.random(10_000), "y": RNG.random(10_000)}), path, use_dictionary=False)
+    damaged = bytearray(path.read_bytes())
+    damaged[10:60] = b"\xff" * 50
+    path.write_bytes(damaged)
+    with pytest.raises(fr.DataError, match=r"t\.parquet: ") as caught:
+        fr.inspect(path)
+    assert "Traceback" not in str(caught.value)
+
+
 NAMES = PLAIN.column_names
 TYPES = [pa.int64(), pa.float32(), pa.string(), pa.list_(pa.int8()), pa.duration("s")]
 

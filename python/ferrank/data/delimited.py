@@ -19,8 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
-from ferrank._core import Source
-from ferrank.data.opening import Folder, numbered, reading, regular, unpacking
+from ferrank.data.opening import Folder, Passes, numbered, reading, regular, unpacking
 from ferrank.errors import DataError, SettingError
 
 __all__ = ["MISSING", "NUMBER", "CSVFile", "open_csv"]
@@ -179,7 +178,7 @@ def _decimal_of(rows: list[list[str]], delimiter: str) -> str:
     return "," if delimiter != "," and has_commas and not any("." in field for field in fields) else "."
 
 
-def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool = False) -> Source:
+def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool = False) -> Passes:
     """Open a CSV file; missing values are empty, ``?``, ``NA`` and the like.
 
     The types are those of the first block (at least 4 MiB and 64 lines) and then hold for the whole file; all
@@ -211,7 +210,7 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part
     }
     schema = pa.schema([pa.field(name, types[name], metadata=known.get(name)) for name, _ in fields])
     make = partial(_stream, file, block, names, types)
-    return Source.factory(schema, make, partial(_explain, schema, make), str(path))
+    return Passes(schema, make, partial(_explain, schema, make), str(path))
 
 
 def _is_one_block(opened: pa.csv.CSVStreamingReader) -> bool:

@@ -3,18 +3,21 @@
 import os
 import re
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from ferrank._core import Source
 from ferrank.errors import DataError, FerrankError, ResourceError
 
 __all__ = [
     "CHANGED",
     "Folder",
+    "Passes",
     "TempFolder",
     "check_arrow",
     "check_temp_dir",
@@ -32,6 +35,27 @@ __all__ = [
 ]
 
 CHANGED = "the file was changed while it was read; leave it alone, and rank again"
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Rows that are read anew in each pass: the arguments of ``Source.factory``."""
+
+    schema: pa.Schema
+    make: Callable[[], Any]
+    explain: Callable[[str], str]
+    name: str
+    rows: int | None = None
+
+    def source(self) -> Source:
+        """Return the rows as a source of the engine."""
+
+        def explain(message: str) -> str:
+            # Arrow hands the traceback of a stream in Python over with its message.
+            return self.explain(re.split(r"\s*\. Detail: Python exception: ", message)[0])
+
+        return Source.factory(self.schema, self.make, explain, self.name, self.rows)
+
 
 Folder = str | os.PathLike[str] | None
 """Of temporary files; None: the system's temporary one."""

@@ -75,7 +75,7 @@ def open_source(
     if is_remote(data) or (isinstance(data, list | tuple) and any(map(is_remote, data))):
         return _from_afar(data, labels, as_text, temp_dir)
     if is_partitioned(data):
-        return open_partitioned(Path(data))
+        return open_partitioned(Path(data), as_text, temp_dir)
     if (found := from_library(data, temp_dir)) is not None:
         return found
     if (files := members(data)) is not None:
@@ -135,12 +135,12 @@ def read_all(source: _core.Source) -> pa.Table:
 
 def _from_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
     if not is_remote(file.path):
-        return open_csv(file, as_text, temp_dir)
+        return open_csv(file, as_text, temp_dir).source()
     folder = TempFolder(temp_dir)
     here = _here(file.path, folder)
     if not isinstance(here, Path):
         raise SettingError(f"{file.path}: names several files; a CSVFile is one")
-    return open_csv(replace(file, path=here), as_text, temp_dir).keeping(folder, str(file.path))
+    return open_csv(replace(file, path=here), as_text, temp_dir).source().keeping(folder, str(file.path))
 
 
 def _from_afar(data: Any, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:

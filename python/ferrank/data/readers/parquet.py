@@ -18,8 +18,7 @@ from typing import IO, TYPE_CHECKING
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank._core import Source
-from ferrank.data.opening import Folder, reading
+from ferrank.data.opening import Folder, Passes, reading
 from ferrank.data.readers import Reader
 from ferrank.errors import DataError
 
@@ -41,7 +40,7 @@ _END_BYTES = 8
 """The length of the footer and the mark that a file ends with."""
 
 
-def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Passes:
     def scan() -> pa.RecordBatchReader:
         batches = _parquet_batches(path, temp_dir)
         if kept:
@@ -55,7 +54,7 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
             for place, values in kept.items():
                 schema = schema.set(place, schema.field(place).with_type(pa.dictionary(pa.int32(), values)))
             _sizes(file, path)
-        return Source.factory(schema, scan, str, str(path), rows)
+        return Passes(schema, scan, str, str(path), rows)
 
 
 def _parquet_file(path: Path) -> "ParquetFile":
