@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ferrank.data.delimited import MISSING
+
 ROOT = Path(__file__).parent.parent
 NAME = r"[A-ZŠ][\w-]+"
 CITED = re.compile(rf"\b({NAME})(?:,? {NAME})*(?:(?:,? and| &) {NAME}| et al\.)?,? \(?((?:19|20)\d\d[ab]?)\b")
@@ -25,6 +27,12 @@ NOT_PAPERS = (
     "Processing",
 )
 RECORDS = sorted((ROOT / "benches" / "record").glob("*.json"))
+
+
+def test_texts_that_stand_for_missing_values_are_listed() -> None:
+    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    listed = page.partition("\nMissing values are empty fields and ")[2].partition(", written like this")[0]
+    assert ["", *re.findall("`(.+?)`", listed)] == MISSING
 
 
 def test_tables_are_those_of_the_records() -> None:

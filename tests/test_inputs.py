@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import permutations
@@ -201,6 +202,16 @@ def test_formats(tmp_path: Path, name: str) -> None:
     assert importances(tmp_path / name) == WANTED
 
 
+@pytest.mark.parametrize("name", ["T.CSV.GZ", "t.csv.Bz2", "t.jsonl.GZ", "t.tsv.ZST", "t.json.LZ4"])
+def test_suffixes_of_compressors_in_upper_case(tmp_path: Path, name: str) -> None:
+    plain = tmp_path / name.lower().rpartition(".")[0]
+    write_csv(plain, sep="\t" if plain.suffix == ".tsv" else ",") if "sv" in plain.suffix else jsonl(plain)
+    kind = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}[name.lower().rpartition(".")[2]]
+    with pa.output_stream(tmp_path / name, compression=kind) as file:
+        file.write(plain.read_bytes())
+    assert importances(tmp_path / name) == WANTED
+
+
 def test_numpy_files(tmp_path: Path) -> None:
     matrix = np.column_stack([X, FRAME.y])
     np.save(tmp_path / "t.npy", matrix)
@@ -215,6 +226,48 @@ def test_numpy_files(tmp_path: Path) -> None:
     np.save(tmp_path / "object.npy", np.array([[{}]]), allow_pickle=True)
     with pytest.raises(fr.DataError, match="object.npy"):
         fr.rank(tmp_path / "object.npy", "x0")
+
+
+CELLS: dict[str, tuple[list[Any], str]] = {
+    "digits": (["01", "02", None], "Utf8"),
+    "flags": ([True, None, False], "Boolean"),
+    "integers": ([3, None, 1], "Int64"),
+    "floats": ([1, 2.5, None], "Float64"),
+    "large": ([10**30, 1, None], "Float64"),
+    "numbers in text": (["01", 2, "?"], "Float64"),
+    "days": ([datetime(2024, 2, 29), None, datetime(1969, 1, 1)], "Timestamp(µs)"),
+    "nothing": ([None, None, None], "Float64"),
+}
+
+
+def write_excel(path: Path, columns: dict[str, list[Any]]) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [list(columns), *zip(*columns.values(), strict=True)]:
+        book.active.append(row)
+    book.save(path)
+
+
+def test_types_of_excel_are_those_of_cells(tmp_path: Path) -> None:
+    write_excel(tmp_path / "t.xlsx", {name: cells for name, (cells, _) in CELLS.items()})
+    columns = fr.inspect(tmp_path / "t.xlsx")["columns"]
+    assert {column["name"]: column["type"] for column in columns} == {
+        name: kind for name, (_, kind) in CELLS.items()
+    }
+    assert columns[0]["top"] == [("01", 1), ("02", 1)]
+    write_excel(tmp_path / "u.xlsx", {name: [None] for name in CELLS})
+    parts = fr.inspect(tmp_path)["columns"]
+    assert [column["type"] for column in parts] == [column["type"] for column in columns[:-1]] + ["Null"]
+
+
+@pytest.mark.parametrize("cells", [["x", 2], [datetime(2024, 2, 29), 2], [True, "no"]])
+def test_cells_of_several_types_in_excel(tmp_path: Path, cells: list[Any]) -> None:
+    write_excel(tmp_path / "t.xlsx", {"a": cells})
+    found = ", ".join(sorted(type(cell).__name__ for cell in cells))
+    with pytest.raises(
+        fr.ColumnTypeError, match=rf"t\.xlsx: column 'a' has cells of the types {found}; use one"
+    ):
+        fr.inspect(tmp_path / "t.xlsx")
 
 
 @pytest.mark.parametrize("suffix", ["orc", "jsonl", "json", "npy", "npz", "xlsx", "csv"])
@@ -247,6 +300,13 @@ def test_types_of_json(tmp_path: Path, as_list: bool, suffix: str) -> None:
     assert rows["late"].to_pylist() == [None, None, True]
 
 
+NO_NAN = "JSON has no NaN and no infinity; null stands for missing"
+AS_ROWS = (
+    "has no rows, but one object of columns; "
+    "write an object for each row, as to_json(path, orient='records') of pandas does"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -256,10 +316,63 @@ def test_types_of_json(tmp_path: Path, as_list: bool, suffix: str) -> None:
         ('[{"a": 1}, {"a": 2}', "the list is cut off"),
         ("{}", "there is no column in it"),
         ("", "the file is empty"),
+        ('{"a": 1}\n{"a": NaN}', f"row 2: expected value at line 1 column 7; {NO_NAN}"),
+        ('[{"a": 1}, {"a": -Infinity}]', f"row 2: invalid number at line 1 column 8; {NO_NAN}"),
+        (FRAME.to_json(), AS_ROWS),
+        (FRAME[["x0", "y"]].to_json(orient="split"), AS_ROWS),
+        (json.dumps(FRAME.to_dict("list")), AS_ROWS),
     ],
 )
 def test_what_is_wrong_with_json_is_said(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(fr.DataError, match=re.escape(f"{path}: {said}")):
+        fr.inspect(path)
+
+
+def test_a_json_row_of_label_sets_is_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"labels": ["a", "b"]}')
+    assert fr.inspect(path)["rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("t.npy.gz", "gzip"),
+        ("t.parquet.gz", "gzip"),
+        ("t.orc.bz2", "bz2"),
+        ("t.xlsx.zst", "zstd"),
+        ("t.npz", "lz4"),
+    ],
+)
+def test_compressed_files_of_formats_that_are_not_unpacked(tmp_path: Path, name: str, kind: str) -> None:
+    with pa.output_stream(tmp_path / name, compression=kind) as file:
+        file.write(b"anything")
+    called = "bzip2" if kind == "bz2" else kind
+    with pytest.raises(fr.DataError, match=rf"{name}: this file is compressed with {called}; unpack it"):
+        fr.inspect(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "a,y\n1,2\n\n3\n",
+            "row 3 (blank lines not counted) has 1 field, the first row 2: '3'; mend the row",
+        ),
+        (
+            "a,y\n" + "1,2\n" * 5_000 + "3,4,5\n",
+            "row 5,002 (blank lines not counted) has 3 fields, the first row 2",
+        ),
+        ("1,2\n" * 5_000 + "3,4,5\n", "row 5,001 (blank lines not counted) has 3 fields, the first row 2"),
+    ],
+)
+def test_rows_of_csv_with_other_numbers_of_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    monkeypatch.setattr("ferrank.data.delimited._BLOCK_BYTES", 1 << 10)
+    path = tmp_path / "t.csv"
     path.write_text(text)
     with pytest.raises(fr.DataError, match=re.escape(f"{path}: {said}")):
         fr.inspect(path)

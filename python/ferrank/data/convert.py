@@ -5,6 +5,7 @@ from typing import Any
 
 from ferrank import _core
 from ferrank.data.source import open_source
+from ferrank.data.tables import check_names
 from ferrank.output import check_path
 from ferrank.progress import Progress
 from ferrank.run import finish
@@ -45,5 +46,7 @@ def convert(
     3
     """
     check_path(path, (".arrow", ".feather", ".ipc"))
-    rows: int = finish(_core.convert(open_source(data, labels=labels), path), progress)
+    source = open_source(data, labels=labels)
+    check_names(source.columns, source.name)
+    rows: int = finish(_core.convert(source, path), progress)
     return rows

@@ -10,17 +10,17 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 
-from ferrank._core import Source
-from ferrank.data.opening import Folder, numbered, reading, regular
-from ferrank.errors import SettingError
+from ferrank.data.opening import Folder, Passes, numbered, reading, regular, unpacking
+from ferrank.errors import DataError, SettingError
 
 __all__ = ["MISSING", "NUMBER", "CSVFile", "open_csv"]
 
@@ -119,7 +119,7 @@ class CSVFile:
 
 
 def _head(path: str | os.PathLike[str]) -> bytes:
-    with reading(Path(path)), pa.input_stream(regular(path), compression="detect") as stream:
+    with reading(Path(path)), unpacking(regular(path)) as stream:
         head: bytes = stream.read(_HEAD_BYTES)
     return head
 
@@ -178,37 +178,59 @@ def _decimal_of(rows: list[list[str]], delimiter: str) -> str:
     return "," if delimiter != "," and has_commas and not any("." in field for field in fields) else "."
 
 
-def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> Source:
+def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool = False) -> Passes:
     """Open a CSV file; missing values are empty, ``?``, ``NA`` and the like.
 
     The types are those of the first block (at least 4 MiB and 64 lines) and then hold for the whole file; all
-    numbers are read as float64, so that a column may begin with integers.
+    numbers are read as float64, so that a column may begin with integers. A column without a value is float64
+    as well, or null if the file ``is_part`` of a data set, whose other files have the type.
     """
     path, file = Path(file.path), file.seen()
     with reading(path):
         block = _block_bytes(path)
-        opened = _stream(file, block, None, {})
+        try:
+            opened = _stream(file, block, None, {})
+        except pa.ArrowInvalid as error:
+            what = _explain_ragged(partial(_stream, file, block, None, {}), str(error))
+            raise DataError(f"{path}: {what or error}") from error
         schema = opened.schema
+        has_no_values = is_part and pa.null() in schema.types and _is_one_block(opened)
+        without_values = pa.null() if has_no_values else pa.float64()
         opened.close()
         names = None if file.header else numbered(len(schema))
         # Names that are no text are found here.
         fields = list(zip(names or schema.names, schema.types, strict=True))
     texts = set(as_text)
-    types = {name: pa.string() if name in texts else _type_of(kind) for name, kind in fields}
-    known = {name: {_INTEGERS: ""} for name, kind in fields if pa.types.is_integer(kind)}
+    types = {name: pa.string() if name in texts else _type_of(kind, without_values) for name, kind in fields}
+    # What has no value may be integers in other parts.
+    known = {
+        name: {_INTEGERS: ""}
+        for name, kind in fields
+        if pa.types.is_integer(kind) or pa.types.is_null(types[name])
+    }
     schema = pa.schema([pa.field(name, types[name], metadata=known.get(name)) for name, _ in fields])
     make = partial(_stream, file, block, names, types)
-    return Source.factory(schema, make, partial(_explain, schema), str(path))
+    return Passes(schema, make, partial(_explain, schema, make), str(path))
 
 
-def _type_of(inferred: pa.DataType) -> pa.DataType:
-    number = pa.types.is_integer(inferred) or pa.types.is_null(inferred)
+def _is_one_block(opened: pa.csv.CSVStreamingReader) -> bool:
+    try:
+        return len(list(islice(opened, 2))) < 2
+    except pa.ArrowException:  # the types of the first block are not those of the second
+        return False
+
+
+def _type_of(inferred: pa.DataType, without_values: pa.DataType) -> pa.DataType:
+    if pa.types.is_null(inferred):
+        return without_values
+    if pa.types.is_integer(inferred):
+        return pa.float64()
     # Text that is not of the encoding.
-    return pa.float64() if number else pa.string() if pa.types.is_binary(inferred) else inferred
+    return pa.string() if pa.types.is_binary(inferred) else inferred
 
 
 def _block_bytes(path: Path) -> int:
-    with pa.input_stream(path, compression="detect") as stream:
+    with unpacking(path) as stream:
         header = 0
         while piece := stream.read(1 << 20):
             end = piece.find(b"\n")
@@ -219,11 +241,17 @@ def _block_bytes(path: Path) -> int:
 
 
 def _stream(
-    file: CSVFile, block: int, names: list[str] | None, types: dict[str, pa.DataType]
+    file: CSVFile,
+    block: int,
+    names: list[str] | None,
+    types: dict[str, pa.DataType],
+    *,
+    use_threads: bool = True,
 ) -> pa.csv.CSVStreamingReader:
     return pa.csv.open_csv(
-        file.path,
+        unpacking(Path(file.path)),
         read_options=pa.csv.ReadOptions(
+            use_threads=use_threads,
             block_size=block,
             # Under this name pyarrow knows that there is nothing to convert.
             encoding="utf8" if file.encoding == "utf-8" else file.encoding,
@@ -240,8 +268,10 @@ def _stream(
     )
 
 
-def _explain(schema: pa.Schema, message: str) -> str:
-    """Word a conversion error for people: which column, which value, what to do."""
+def _explain(schema: pa.Schema, make: Callable[..., pa.csv.CSVStreamingReader], message: str) -> str:
+    """Word an error of a pass for people: which row or column, which value, what to do."""
+    if ragged := _explain_ragged(make, message):
+        return ragged
     found = re.search(r"CSV column #(\d+):.*?error to ([\w\[\]]+): (.*)", message, re.DOTALL)
     if found is None:
         return message
@@ -255,3 +285,26 @@ def _explain(schema: pa.Schema, message: str) -> str:
         f"column '{name}' began with values of type {wanted}, but later: {what.strip()}; "
         "mend the value, or drop the column"
     )
+
+
+def _explain_ragged(make: Callable[..., pa.csv.CSVStreamingReader], message: str) -> str | None:
+    """Word the error of a row with more or fewer fields than the first; None if it is another error."""
+    found = re.search(r"Expected (\d+) columns, got (\d+): (.*)", message, re.DOTALL)
+    if found is None:
+        return None
+    expected, got, text = found.groups()
+    return (
+        f"{_ragged_row(make)} has {got} field{'' if got == '1' else 's'}, the first row {expected}: "
+        f"{text.strip()!r}; mend the row, or quote fields that hold delimiters or line breaks"
+    )
+
+
+def _ragged_row(make: Callable[..., pa.csv.CSVStreamingReader]) -> str:
+    """Return which row it is, for which the file is read again: rows are counted only without threads."""
+    try:
+        for _ in make(use_threads=False):
+            pass
+    except (pa.ArrowException, OSError) as error:
+        if found := re.search(r"Row #(\d+): Expected", str(error)):
+            return f"row {int(found[1]):,} (blank lines not counted)"
+    return "a row"

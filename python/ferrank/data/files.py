@@ -11,11 +11,11 @@ from typing import Any
 
 from ferrank._core import Source
 from ferrank.data import readers as package
-from ferrank.data.opening import Folder, regular, suffix_of
+from ferrank.data.opening import Folder, Passes, check_unpacked, regular, suffix_of
 from ferrank.data.readers import Reader
 from ferrank.errors import DataError, ResourceError, SettingError
 
-__all__ = ["is_self_describing", "members", "open_file", "readers"]
+__all__ = ["is_self_describing", "members", "open_file", "open_rows", "reader_of", "readers"]
 
 _OF_ENGINE = (".arrow", ".arrows", ".feather", ".ipc", ".arff")
 """Suffixes of the file formats that the engine reads; it recognises them by the contents of a file."""
@@ -33,23 +33,40 @@ def readers() -> Iterator[Reader]:
         yield import_module(module).READER
 
 
-def _reader_of(suffix: str) -> Reader | None:
+def reader_of(suffix: str) -> Reader | None:
+    """Return the reader of files with this suffix; None for those that the engine reads, or nobody knows."""
     if suffix in _OF_ENGINE:
         return None
     known = (reader for reader in readers() if suffix in (*reader.suffixes, *reader.only_by_name))
     return next(known, None)
 
 
-def open_file(path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> Source:
-    """Open a file by its suffix; without a known one it is Arrow or ARFF, which tell themselves."""
-    reader = _reader_of(suffix_of(regular(path)))
+def open_file(
+    path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool = False
+) -> Source:
+    """Return a file as a source; parameters as in :func:`open_rows`."""
+    opened = open_rows(path, labels, as_text, temp_dir, is_part=is_part)
+    return opened.source() if isinstance(opened, Passes) else opened
+
+
+def open_rows(
+    path: Path, labels: Any, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool = False
+) -> Source | Passes:
+    """Open a file by its suffix; without a known one it is Arrow or ARFF, which tell themselves.
+
+    ``is_part``: it is one of several, whose columns have to go together.
+    """
+    reader = reader_of(suffix_of(regular(path)))
     if reader is None:
         if labels is not None:
             regular(labels)
         return _arrow_or_arff(path, labels)
     if labels is not None:
         raise SettingError(f"labels: a label XML goes with an ARFF file, not with {path}")
-    return reader.open(path, as_text, temp_dir)
+    if not reader.unpacks:
+        check_unpacked(path)
+    opened = reader.open_part if is_part and reader.open_part is not None else reader.open
+    return opened(path, as_text, temp_dir)
 
 
 def _arrow_or_arff(path: Path, labels: Any) -> Source:
@@ -67,7 +84,7 @@ def _arrow_or_arff(path: Path, labels: Any) -> Source:
 def is_self_describing(path: str | os.PathLike[str]) -> bool:
     """Return True if the file is of a format that says how it is written, as CSV does not, by its suffix."""
     suffix = suffix_of(Path(path))
-    reader = _reader_of(suffix)
+    reader = reader_of(suffix)
     return suffix in _OF_ENGINE if reader is None else reader.is_self_describing
 
 

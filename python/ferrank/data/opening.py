@@ -3,21 +3,25 @@
 import os
 import re
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from ferrank._core import Source
 from ferrank.errors import DataError, FerrankError, ResourceError
 
 __all__ = [
     "CHANGED",
     "Folder",
+    "Passes",
     "TempFolder",
     "check_arrow",
     "check_temp_dir",
+    "check_unpacked",
     "explain_change",
     "is_remote",
     "numbered",
@@ -27,9 +31,31 @@ __all__ = [
     "scheme_of",
     "state_of",
     "suffix_of",
+    "unpacking",
 ]
 
 CHANGED = "the file was changed while it was read; leave it alone, and rank again"
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Rows that are read anew in each pass: the arguments of ``Source.factory``."""
+
+    schema: pa.Schema
+    make: Callable[[], Any]
+    explain: Callable[[str], str]
+    name: str
+    rows: int | None = None
+
+    def source(self) -> Source:
+        """Return the rows as a source of the engine."""
+
+        def explain(message: str) -> str:
+            # Arrow hands the traceback of a stream in Python over with its message.
+            return self.explain(re.split(r"\s*\. Detail: Python exception: ", message)[0])
+
+        return Source.factory(self.schema, self.make, explain, self.name, self.rows)
+
 
 Folder = str | os.PathLike[str] | None
 """Of temporary files; None: the system's temporary one."""
@@ -147,8 +173,34 @@ def suffix_of(path: Path) -> str:
     >>> suffix_of(Path("genes.CSV.gz"))
     '.csv'
     """
-    name = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2", ".zst", ".lz4"} else path
+    name = path.with_suffix("") if path.suffix.lower() in _COMPRESSORS else path
     return name.suffix.lower()
+
+
+_COMPRESSORS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+
+
+def unpacking(path: Path) -> pa.NativeFile:
+    """Return a stream of what is in a file, unpacked by its suffix; pyarrow's own way wants lower case."""
+    return pa.input_stream(path, compression=_COMPRESSORS.get(path.suffix.lower()))
+
+
+def check_unpacked(path: Path) -> None:
+    """Raise an error if the file is compressed, whatever its name is."""
+    with reading(path), path.open("rb") as file:
+        start = file.read(max(map(len, _COMPRESSED)))
+    for mark, name in _COMPRESSED.items():
+        if start.startswith(mark):
+            raise DataError(f"{path}: this file is compressed with {name}; unpack it")
+
+
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+"""What compressed files begin with."""
 
 
 @contextmanager

@@ -1,25 +1,27 @@
-"""Folders of Hive partitions: files below folders such as ``year=2024``, whose names are columns."""
+"""Folders of Hive partitions: files below folders such as ``year=2024``, whose names are columns.
+
+Each file is read as it is by itself. A column that it lacks, as where columns were added in the course of
+time, is missing there.
+"""
 
 import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from ferrank._core import Source
-from ferrank.errors import DataError, ResourceError
+from ferrank.data.files import members, open_rows, reader_of
+from ferrank.data.opening import Folder, Passes, reading, suffix_of
+from ferrank.data.tables import check_names
+from ferrank.errors import DataError
 
 __all__ = ["dataset_source", "is_partitioned", "open_partitioned"]
 
 _BATCH_ROWS = 1 << 16
-_FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "ipc",
-    ".feather": "ipc",
-    ".orc": "orc",
-    ".csv": "csv",
-}
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
 def is_partitioned(data: Any) -> bool:
@@ -29,20 +31,82 @@ def is_partitioned(data: Any) -> bool:
     return any("=" in one.name and one.is_dir() for one in Path(data).iterdir())
 
 
-def open_partitioned(path: Path) -> Source:
+def open_partitioned(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
     """Open the files below ``path``; the partitions that they are in are columns."""
-    from pyarrow import dataset
+    files = members(path) or []
+    suffixes = sorted({suffix_of(file) for file in files})
+    if any(reader_of(suffix) is not reader_of(suffixes[0]) for suffix in suffixes):
+        raise DataError(f"{path}: files of several formats: {', '.join(suffixes)}; use one format")
+    with reading(path):
+        values = _partition_values([file.relative_to(path) for file in files])
+    opened = [_passes(file, as_text, temp_dir) for file in files]
+    names = dict.fromkeys(name for rows in opened for name in rows.schema.names if name not in values)
+    parts = [
+        _with_partitions(rows, list(names), {key: column[place] for key, column in values.items()}).source()
+        for place, rows in enumerate(opened)
+    ]
+    return Source.joined(parts, str(path))
 
-    found = {file.suffix.lower() for file in path.rglob("*=*/*") if file.is_file()} & _FORMATS.keys()
-    if not found:
-        raise ResourceError(f"{path}: no data file is in its partitions; use {', '.join(_FORMATS)} files")
-    if len({_FORMATS[suffix] for suffix in found}) > 1:
-        raise DataError(f"{path}: files of several formats: {', '.join(sorted(found))}; use one format")
-    try:
-        opened = dataset.dataset(path, format=_FORMATS[found.pop()], partitioning="hive")
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: {error}") from error
-    return dataset_source(opened, str(path))
+
+def _partition_values(files: list[Path]) -> dict[str, pa.Array]:
+    """Return the value of each partition key for each of ``files``: int32 if all are integers, else text."""
+    given = [
+        {unquote(key): unquote(text) for key, text in map(_key_and_value, file.parent.parts) if key}
+        for file in files
+    ]
+    values = {}
+    for key in dict.fromkeys(key for keys in given for key in keys):
+        texts = [keys.get(key, _MISSING) for keys in given]
+        column = pa.array([None if text == _MISSING else text for text in texts], pa.string())
+        try:
+            values[key] = column.cast(pa.int32())
+        except pa.ArrowInvalid:
+            values[key] = column
+    return values
+
+
+def _key_and_value(folder: str) -> tuple[str, str]:
+    key, equals, value = folder.partition("=")
+    return (key, value) if equals else ("", "")
+
+
+def _passes(file: Path, as_text: Iterable[str], temp_dir: Folder) -> Passes:
+    opened = open_rows(file, None, as_text, temp_dir, is_part=True)
+    if isinstance(opened, Source):
+        source = opened
+
+        def stream() -> pa.RecordBatchReader:
+            return pa.RecordBatchReader.from_stream(source)
+
+        opened = Passes(
+            stream().schema, stream, lambda error: error.rpartition(f"{file}: ")[2], str(file), source.rows
+        )
+    check_names(opened.schema.names, str(file))
+    return opened
+
+
+def _with_partitions(rows: Passes, names: list[str], values: Mapping[str, pa.Scalar]) -> Passes:
+    """Return ``rows`` with the columns ``names`` and those of ``values``, which are the same in each row."""
+    places = [rows.schema.get_field_index(name) for name in names]
+    own = [
+        pa.field(name, pa.null()) if place < 0 else rows.schema.field(place)
+        for name, place in zip(names, places, strict=True)
+    ]
+    schema = pa.schema(
+        [*own, *(pa.field(key, value.type) for key, value in values.items())], rows.schema.metadata
+    )
+
+    def batches(stream: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in stream:
+            n_rows = batch.num_rows
+            columns = [pa.nulls(n_rows) if place < 0 else batch.column(place) for place in places]
+            columns += [pa.repeat(value, n_rows) for value in values.values()]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def scan() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(schema, batches(rows.make()))
+
+    return Passes(schema, scan, rows.explain, rows.name, rows.rows)
 
 
 def dataset_source(dataset: Any, name: str) -> Source:

@@ -75,12 +75,13 @@ def open_source(
     if is_remote(data) or (isinstance(data, list | tuple) and any(map(is_remote, data))):
         return _from_afar(data, labels, as_text, temp_dir)
     if is_partitioned(data):
-        return open_partitioned(Path(data))
+        return open_partitioned(Path(data), as_text, temp_dir)
     if (found := from_library(data, temp_dir)) is not None:
         return found
     if (files := members(data)) is not None:
         name = f"{files[0]} …" if isinstance(data, list | tuple) else str(data)
-        return _core.Source.joined([open_file(file, labels, as_text, temp_dir) for file in files], name)
+        parts = [open_file(file, labels, as_text, temp_dir, is_part=True) for file in files]
+        return _core.Source.joined(parts, name)
     if isinstance(data, str | os.PathLike):
         return open_file(Path(data), labels, as_text, temp_dir)
     if labels is not None:
@@ -134,12 +135,12 @@ def read_all(source: _core.Source) -> pa.Table:
 
 def _from_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
     if not is_remote(file.path):
-        return open_csv(file, as_text, temp_dir)
+        return open_csv(file, as_text, temp_dir).source()
     folder = TempFolder(temp_dir)
     here = _here(file.path, folder)
     if not isinstance(here, Path):
         raise SettingError(f"{file.path}: names several files; a CSVFile is one")
-    return open_csv(replace(file, path=here), as_text, temp_dir).keeping(folder, str(file.path))
+    return open_csv(replace(file, path=here), as_text, temp_dir).source().keeping(folder, str(file.path))
 
 
 def _from_afar(data: Any, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ferrank._core import Source
-from ferrank.data.opening import Folder
+from ferrank.data.opening import Folder, Passes
 
 __all__ = ["Reader"]
 
@@ -23,9 +23,10 @@ class Reader:
     ----------
     open : callable
         Given the path, the columns that are not to be converted from text, and the folder for temporary
-        files, returns the source. Within ``ferrank.data.opening.reading``, any error but a FerrankError gets
-        the path in front; a FerrankError names the file itself. A ``Source.factory`` puts the path in front
-        of all errors of its passes. Where the file may change between these, ``state_of`` tells.
+        files, returns the source, or the passes that one is made of. Within ``ferrank.data.opening.reading``,
+        any error but a FerrankError gets the path in front; a FerrankError names the file itself. ``Passes``
+        and a ``Source.factory`` put the path in front of all errors while rows are read. Where the file may
+        change between passes, ``state_of`` tells.
     suffixes : tuple of str
         Suffixes in lower case of files that are named, and of data files in a folder.
     only_by_name : tuple of str, optional
@@ -34,10 +35,17 @@ class Reader:
         What files begin with, and the suffix that it stands for: for streams, which have no name.
     is_self_describing : bool, optional
         Whether a file says how it is written, as CSV does not.
+    unpacks : bool, optional
+        Whether it reads compressed files; else they are refused before they are opened.
+    open_part : callable, optional
+        Opens one of several files, as ``open`` does, but that a column without any value has the type null,
+        which joins all others. By default it is ``open``.
     """
 
-    open: Callable[[Path, Iterable[str], Folder], Source]
+    open: Callable[[Path, Iterable[str], Folder], Source | Passes]
     suffixes: tuple[str, ...]
     only_by_name: tuple[str, ...] = ()
     marks: Mapping[bytes, str] = field(default_factory=dict)
     is_self_describing: bool = True
+    unpacks: bool = False
+    open_part: Callable[[Path, Iterable[str], Folder], Source | Passes] | None = None

@@ -1,20 +1,29 @@
-"""Excel files, of which the first sheet is read into memory."""
+"""Excel files, of which the first sheet is read into memory.
+
+The types of columns are those of their cells, which pandas by itself would not keep: text of digits, such as
+codes with leading zeros, would become numbers, and booleans with empty cells floats.
+"""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from ferrank._core import Source
+from ferrank.data.delimited import MISSING
 from ferrank.data.opening import Folder, reading
 from ferrank.data.readers import Reader
-from ferrank.data.tables import as_table
-from ferrank.errors import ResourceError
+from ferrank.data.tables import check_names
+from ferrank.errors import ColumnTypeError, ResourceError
 
 __all__ = ["READER"]
 
 _MOST_BYTES = 512 << 20
 
 
-def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+def _open(path: Path, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool = False) -> Source:
     import zipfile
 
     with reading(path):
@@ -27,13 +36,39 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
         try:
             import pandas as pd
 
-            frame = pd.read_excel(path)
+            frame = pd.read_excel(path, dtype=object, na_values=MISSING)
         except ImportError as error:
             raise ResourceError(
                 f"{path}: Excel files need pandas and openpyxl; pip install pandas openpyxl, or save it as "
                 "CSV"
             ) from error
-        return Source.table(as_table(frame), str(path))
+        check_names(frame.columns, str(path))
+        columns = {str(name): _column(frame[name], f"{path}: column '{name}'") for name in frame.columns}
+        if not is_part:
+            columns = {
+                name: column.cast(pa.float64()) if pa.types.is_null(column.type) else column
+                for name, column in columns.items()
+            }
+        return Source.table(pa.table(columns), str(path))
 
 
-READER = Reader(_open, (".xlsx",))
+def _column(cells: Any, called: str) -> Any:
+    """Return a column of a frame of objects, of the type that its cells have."""
+    import pandas as pd
+
+    try:
+        if pd.api.types.infer_dtype(cells).startswith("mixed"):
+            # Text beside numbers may be one, too.
+            cells = pd.to_numeric(cells)
+        try:
+            return pa.array(cells, from_pandas=True)
+        except OverflowError:
+            return pa.array(cells.astype(float), from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        found = ", ".join(sorted({type(cell).__name__ for cell in cells.dropna()}))
+        raise ColumnTypeError(
+            f"{called} has cells of the types {found}; use one, or drop the column"
+        ) from error
+
+
+READER = Reader(_open, (".xlsx",), open_part=partial(_open, is_part=True))

@@ -1,5 +1,11 @@
-"""Parquet files, read by pyarrow: a fresh stream for each pass."""
+"""Parquet files, read by pyarrow: a fresh stream for each pass.
 
+Parquet has no type for categories. Arrow's writers keep the types of their columns as a schema in the
+metadata, by which pyarrow reads categories of text as such, and all others as plain values: those are made
+categories again here.
+"""
+
+import base64
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,8 +18,7 @@ from typing import IO, TYPE_CHECKING
 import pyarrow as pa
 
 from ferrank import _core
-from ferrank._core import Source
-from ferrank.data.opening import Folder, reading
+from ferrank.data.opening import Folder, Passes, reading
 from ferrank.data.readers import Reader
 from ferrank.errors import DataError
 
@@ -35,21 +40,68 @@ _END_BYTES = 8
 """The length of the footer and the mark that a file ends with."""
 
 
-def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
+def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Passes:
     def scan() -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, temp_dir))
+        batches = _parquet_batches(path, temp_dir)
+        if kept:
+            batches = (_with_categories(batch, schema, kept) for batch in batches)
+        return pa.RecordBatchReader.from_batches(schema, batches)
 
     with reading(path):
         with _parquet_file(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
+            kept = _categories(file)
+            for place, values in kept.items():
+                schema = schema.set(place, schema.field(place).with_type(pa.dictionary(pa.int32(), values)))
             _sizes(file, path)
-        return Source.factory(schema, scan, str, str(path), rows)
+        return Passes(schema, scan, str, str(path), rows)
 
 
 def _parquet_file(path: Path) -> "ParquetFile":
     from pyarrow.parquet import ParquetFile
 
     return ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+
+
+def _categories(file: "ParquetFile") -> dict[int, pa.DataType]:
+    """Return which columns were categories when they were written, though the file has plain values of them.
+
+    Each has the type of its categories, which is that of the values in the file: what the writer says beside
+    them may be wrong.
+    """
+    given = (file.metadata.metadata or {}).get(b"ARROW:schema")
+    if given is None:
+        return {}
+    written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(given)))
+    return {
+        place: _values(own.type, other.type.value_type)
+        for place, (own, other) in enumerate(zip(file.schema_arrow, written, strict=False))
+        if own.name == other.name and pa.types.is_dictionary(other.type) and _is_plain(own.type)
+    }
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_primitive, pa.types.is_decimal128, pa.types.is_decimal256)
+    return any(is_of(kind) for is_of in tests)
+
+
+def _values(own: pa.DataType, written: pa.DataType) -> pa.DataType:
+    """Return the type of categories that the file has as ``own``, and which were ``written``."""
+    # Parquet has no durations.
+    if own == pa.int64() and pa.types.is_duration(written):
+        return written
+    # The engine has no table of time zones, by which it would convert categories; these are in UTC.
+    return pa.timestamp(own.unit) if pa.types.is_timestamp(own) else own
+
+
+def _with_categories(
+    batch: pa.RecordBatch, schema: pa.Schema, kept: dict[int, pa.DataType]
+) -> pa.RecordBatch:
+    """Return the batch with ``schema``, where the columns ``kept`` are dictionaries of what they hold."""
+    columns = batch.columns
+    for place, values in kept.items():
+        columns[place] = columns[place].cast(values).dictionary_encode()
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:

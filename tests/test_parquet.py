@@ -1,0 +1,125 @@
+"""Parquet files: categories of any type, and what the writer says of them."""
+
+import base64
+import datetime
+import decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import ferrank as fr
+
+ROWS = 600
+RNG = np.random.default_rng(0)
+DAYS = [datetime.date(2024, 3, 1), datetime.date(2024, 2, 29), datetime.date(1969, 12, 31)]
+CATEGORIES = {
+    "integers": pa.array([3, 1, 2], pa.int8()),
+    "large": pa.array([2**63, 1, 2], pa.uint64()),
+    "floats": pa.array([0.5, -1.0, 2.5]),
+    "bools": pa.array([True, False]),
+    "days": pa.array(DAYS),
+    "milliseconds of days": pa.array(DAYS, pa.date64()),
+    "times": pa.array([3, 1, 2], pa.timestamp("s")),
+    "zoned": pa.array([3, 1, 2], pa.timestamp("us", "Europe/Ljubljana")),
+    "of day": pa.array([3, 1, 2], pa.time32("s")),
+    "durations": pa.array([3, 1, 2], pa.duration("ms")),
+    "decimals": pa.array([decimal.Decimal("1.5"), decimal.Decimal("0.5")]),
+    "texts": pa.array(["c", "a", "b"]),
+}
+
+
+def _column(values: pa.Array) -> pa.DictionaryArray:
+    keys = pa.array(RNG.integers(len(values), size=ROWS), pa.int8(), mask=RNG.random(ROWS) < 0.1)
+    return pa.DictionaryArray.from_arrays(keys, values)
+
+
+TABLE = pa.table(
+    {name: _column(values) for name, values in CATEGORIES.items()} | {"y": RNG.normal(size=ROWS).cumsum()}
+)
+
+
+def _importances(data: object, ranker: str) -> dict[str, float]:
+    ranking = fr.rank(data, "y", ranker=ranker)
+    return dict(zip(ranking.features, ranking.importances().tolist(), strict=True))
+
+
+@pytest.mark.parametrize("bytes_at_once", [None, 40_000, 0])
+@pytest.mark.parametrize("ranker", ["forest", "relief"])
+def test_categories_of_any_type_are_nominal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranker: str, bytes_at_once: int | None
+) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(TABLE, path, row_group_size=250)
+    if bytes_at_once is not None:  # row groups are read a few columns at a time
+        monkeypatch.setattr("ferrank.data.readers.parquet._BYTES", bytes_at_once)
+        monkeypatch.setattr("ferrank.data.readers.parquet._PART_BYTES", 20_000)
+    columns = fr.inspect(path)["columns"]
+    assert [column["kind"] for column in columns] == ["nominal"] * len(CATEGORIES) + ["numeric"]
+    assert [column["top"] for column in columns] == [column["top"] for column in fr.inspect(TABLE)["columns"]]
+    assert _importances(path, ranker) == _importances(TABLE, ranker)
+
+
+def test_categories_are_the_same_in_all_containers(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"c": pd.Categorical([3, 1, 2] * 40), "y": RNG.normal(size=120)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_feather(tmp_path / "t.feather")
+    fr.convert(tmp_path / "t.parquet", tmp_path / "t.arrow")
+    wanted = _importances(frame, "forest")
+    for name in ("t.parquet", "t.feather", "t.arrow"):
+        assert _importances(tmp_path / name, "forest") == wanted, name
+    for name in ("a", "b"):
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        frame.iloc[:60].to_parquet(tmp_path / "parts" / f"{name}.parquet")
+    assert fr.inspect(tmp_path / "parts")["columns"][0]["kind"] == "nominal"
+
+
+PLAIN = pa.table(
+    {"a": [3, 1, 2] * 20, "word": ["x", "y"] * 30, "labels": [["p"]] * 60, "y": RNG.normal(size=60)}
+)
+
+
+def _written(path: Path, said: bytes) -> Path:
+    """Write ``PLAIN`` as from a writer that says something of its own."""
+    with pq.ParquetWriter(path, PLAIN.schema, store_schema=False) as writer:
+        writer.write_table(PLAIN)
+        writer.add_key_value_metadata({b"ARROW:schema": said})
+    return path
+
+
+def test_damaged_pages_are_told_without_a_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": RNG.random(10_000), "y": RNG.random(10_000)}), path, use_dictionary=False)
+    damaged = bytearray(path.read_bytes())
+    damaged[10:60] = b"\xff" * 50
+    path.write_bytes(damaged)
+    with pytest.raises(fr.DataError, match=r"t\.parquet: ") as caught:
+        fr.inspect(path)
+    assert "Traceback" not in str(caught.value)
+
+
+NAMES = PLAIN.column_names
+TYPES = [pa.int64(), pa.float32(), pa.string(), pa.list_(pa.int8()), pa.duration("s")]
+
+
+@pytest.mark.parametrize("values", TYPES, ids=str)
+@pytest.mark.parametrize("names", [NAMES, NAMES[::-1], NAMES[:1], [*NAMES, "more"]])
+def test_values_are_those_of_the_file_whatever_the_writer_says(
+    tmp_path: Path, values: pa.DataType, names: list[str]
+) -> None:
+    said = pa.schema([(name, pa.dictionary(pa.int8(), values)) for name in names])
+    path = _written(tmp_path / "t.parquet", base64.b64encode(said.serialize()))
+    found = pa.table(fr.Dataset(path, "y"))
+    for name in ("word", "labels", "y"):
+        assert found[name].to_pylist() == PLAIN[name].to_pylist()
+    assert found["a"].cast(pa.int64()).to_pylist() == PLAIN["a"].to_pylist()
+
+
+@pytest.mark.parametrize("said", [b"%%%", b"", base64.b64encode(b"\xff" * 20), base64.b64encode(b"\0" * 8)])
+def test_what_the_writer_says_may_be_damaged(tmp_path: Path, said: bytes) -> None:
+    with pytest.raises(fr.FerrankError, match=r"t\.parquet: "):
+        fr.inspect(_written(tmp_path / "t.parquet", said))
