@@ -137,3 +137,9 @@ def test_errors_in_partitions_name_the_file(tmp_path: Path, monkeypatch: pytest.
     damaged.write_bytes(damaged.read_bytes()[:300])
     with pytest.raises(fr.FerrankError, match=r"k=b/t\.arrow: "):
         fr.inspect(tmp_path / "arrow")
+
+
+def test_a_target_of_dates_without_values_in_the_first_part_is_a_number(tmp_path: Path) -> None:
+    for name, days in (("a", ["", ""]), ("b", ["2024-01-05", "2024-02-05"])):
+        (tmp_path / f"{name}.csv").write_text("x,y\n" + "".join(f"{n},{day}\n" for n, day in enumerate(days)))
+    assert [column["task"] for column in fr.inspect(tmp_path)["columns"]] == ["classification", "regression"]

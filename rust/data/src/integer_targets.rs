@@ -119,7 +119,8 @@ impl IntegerTargets {
 
 /// True if the numbers of a column may be integers by its type, or by what its file says.
 pub fn may_be_integers(field: &Field) -> bool {
-    field.data_type().is_integer() || field.metadata().contains_key(INTEGERS)
+    let data_type = field.data_type();
+    data_type.is_integer() || (data_type.is_numeric() && field.metadata().contains_key(INTEGERS))
 }
 
 /// What is found of one target.

@@ -47,7 +47,6 @@ impl Stored {
     /// The next rows of the column in their stored form.
     pub(super) fn store(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
-            Stored::Plain(data_type) if array.data_type() == data_type => Ok(array.clone()),
             Stored::Plain(data_type) => cast(array, data_type),
             Stored::Unified(unified) => unified.store(array),
         }
