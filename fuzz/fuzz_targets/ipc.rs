@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ferrank_fuzz::ipc(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ferrank_fuzz::guided(ferrank_fuzz::ipc, bytes));

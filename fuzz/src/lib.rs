@@ -3,8 +3,9 @@
 //! `cargo +nightly fuzz run TARGET` lets libFuzzer guide them by coverage; `rust/ferrank/tests/fuzz.rs` runs the same
 //! functions on any toolchain, from the same corpus.
 
+use std::panic::{catch_unwind, set_hook};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use ferrank::forest::{KeptForest, Output};
@@ -35,6 +36,19 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("kept_forest", kept_forest),
     ("parquet_footer", parquet_footer),
 ];
+
+/// Runs `target` under libFuzzer, whose own hook ends the process at each panic: also at those of a decoder of Arrow that
+/// are caught and become errors.
+pub fn guided(target: Target, bytes: &[u8]) {
+    static HOOK: Once = Once::new();
+    static LAST: Mutex<String> = Mutex::new(String::new());
+    let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    HOOK.call_once(|| set_hook(Box::new(move |panic| *last() = panic.to_string())));
+    if catch_unwind(|| target(bytes)).is_err() {
+        eprintln!("{}", last());
+        std::process::abort();
+    }
+}
 
 /// ARFF files: headers, dense and sparse rows.
 pub fn arff(bytes: &[u8]) {
