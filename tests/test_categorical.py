@@ -218,3 +218,32 @@ def test_categories_of_any_type_stay_categories_in_files(values: pa.Array, tmp_p
     assert stored["a"].cast(values.type).equals(table["a"].cast(values.type))
     ranked, direct = (fr.rank(data, "y", ranker=RANKERS["forest"]) for data in (tmp_path / "t.arrow", table))
     assert importances(ranked) == importances(direct)
+
+
+def test_converted_files_keep_which_columns_are_categories(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    codes, halves = rng.choice([3, 10, 200], N_ROWS), rng.choice([0.5, 2.5], N_ROWS)
+    days = np.array(["2024-01-05", "2024-02-01"])[rng.integers(2, size=N_ROWS)]
+    y = np.where(codes == 10, 1.0, 0.0) + halves + rng.normal(size=N_ROWS)
+    names = ["code", "half", "day", "word"]
+    csv, arrow = tmp_path / "t.csv", tmp_path / "t.arrow"
+    words = [f"w{code}" for code in codes]
+    pd.DataFrame({"code": codes, "half": halves, "day": days, "word": words, "y": y}).to_csv(csv, index=False)
+    assert fr.convert(csv, arrow, categorical_features=names) == N_ROWS
+    assert [column["kind"] for column in fr.inspect(arrow)["columns"]] == ["nominal"] * 4 + ["numeric"]
+    said = fr.rank(csv, "y", ranker=RANKERS["forest"], categorical_features=names)
+    assert importances(fr.rank(arrow, "y", ranker=RANKERS["forest"])) == importances(said)
+    options = [option for name in names for option in ("--categorical", name)]
+    other = tmp_path / "shell.arrow"
+    assert main(["convert", str(csv), str(other), *options]) == 0
+    assert other.read_bytes() == arrow.read_bytes()
+    assert main(["convert", str(csv), str(other), "--categorical", "cod"]) == 2
+    assert "no column 'cod' for the categorical features; did you mean code?" in capsys.readouterr().err
+
+
+def test_lists_are_no_categories(tmp_path: Path) -> None:
+    table = pa.table({"a": [[1], [2]], "y": [0.5, 1.5]})
+    with pytest.raises(fr.ColumnTypeError, match=r"column 'a' is of type list.*no categories"):
+        fr.convert(table, tmp_path / "t.arrow", categorical_features=["a"])

@@ -21,6 +21,13 @@ def add_to(commands: Any) -> None:
         ),
     )
     add_data(parser)
+    parser.add_argument(
+        "--categorical",
+        dest="categorical_features",
+        action="append",
+        metavar="NAME",
+        help="a column of categories whatever its type, such as a code; can be repeated",
+    )
     parser.add_argument("destination", metavar="DST.arrow", help="the file to write")
     parser.set_defaults(run=_run)
 
@@ -29,5 +36,11 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.data.convert import convert
 
     with progress_line() as progress:
-        rows = convert(chosen.data, chosen.destination, labels=chosen.labels, progress=progress)
+        rows = convert(
+            chosen.data,
+            chosen.destination,
+            labels=chosen.labels,
+            categorical_features=chosen.categorical_features,
+            progress=progress,
+        )
     message(f"wrote {rows:,} rows to {chosen.destination}")

@@ -1,13 +1,25 @@
-"""Which features are nominal, as scikit-learn users say it."""
+"""Which features are nominal, as scikit-learn users say it, and columns that are made so."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
-from ferrank.errors import SettingError
+from ferrank.data.opening import Passes
+from ferrank.errors import ColumnTypeError, DataError, SettingError, hint
 
-__all__ = ["FROM_DTYPE", "CategoricalFeatures", "categorical_names", "is_from_dtype"]
+__all__ = [
+    "FROM_DTYPE",
+    "CategoricalFeatures",
+    "as_dictionaries",
+    "categorical_names",
+    "is_from_dtype",
+    "is_plain",
+    "values_of",
+    "with_categories",
+]
 
 FROM_DTYPE = "from_dtype"
 """Strings, categories and dictionaries are nominal, and nothing else."""
@@ -59,3 +71,67 @@ def _name(one: Any, names: Sequence[str]) -> str:
         f"categorical_features: {one!r} is neither a name nor a position in 0 … {len(names) - 1}; "
         "a mask has a bool for each column"
     )
+
+
+def with_categories(rows: Passes, categorical: CategoricalFeatures | None) -> Passes:
+    """Return ``rows`` with dictionaries of the columns that are said to be nominal.
+
+    Raises
+    ------
+    DataError, ColumnTypeError
+        There is no such column, or its values are no categories.
+    """
+    names = rows.schema.names
+    given = {}
+    for name in categorical_names(categorical, names):
+        if name not in names:
+            raise DataError(
+                f"{rows.name}: no column '{name}' for the categorical features; {hint(name, names)}"
+            )
+        own = rows.schema.field(name).type
+        if is_plain(own):
+            given[names.index(name)] = values_of(own)
+        elif not (pa.types.is_dictionary(own) or _is_text(own)):
+            raise ColumnTypeError(
+                f"{rows.name}: column '{name}' is of type {own}, whose values are no categories; leave it out"
+            )
+    return as_dictionaries(rows, given)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(
+        is_of(kind) for is_of in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    )
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Return whether values of this type are numbers, booleans, or times."""
+    tests = (pa.types.is_primitive, pa.types.is_decimal128, pa.types.is_decimal256)
+    return any(is_of(kind) for is_of in tests)
+
+
+def values_of(kind: pa.DataType) -> pa.DataType:
+    """Return the type of categories whose values have the type ``kind``."""
+    # The engine has no table of time zones, by which it would convert categories; these are in UTC.
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+
+
+def as_dictionaries(rows: Passes, values: Mapping[int, pa.DataType]) -> Passes:
+    """Return ``rows`` with the columns at these places as dictionaries of these types."""
+    if not values:
+        return rows
+    schema = rows.schema
+    for place, kind in values.items():
+        schema = schema.set(place, schema.field(place).with_type(pa.dictionary(pa.int32(), kind)))
+
+    def batches(stream: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in stream:
+            columns = batch.columns
+            for place, kind in values.items():
+                columns[place] = columns[place].cast(kind).dictionary_encode()
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def make() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(schema, batches(rows.make()))
+
+    return replace(rows, schema=schema, make=make)

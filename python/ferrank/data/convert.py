@@ -4,6 +4,8 @@ import os
 from typing import Any
 
 from ferrank import _core
+from ferrank.data.categories import CategoricalFeatures, is_from_dtype, with_categories
+from ferrank.data.opening import Passes
 from ferrank.data.source import open_source
 from ferrank.data.tables import check_names
 from ferrank.output import check_path
@@ -18,6 +20,7 @@ def convert(
     path: str | os.PathLike[str],
     *,
     labels: str | os.PathLike[str] | None = None,
+    categorical_features: CategoricalFeatures | None = None,
     progress: Progress | None = None,
 ) -> int:
     """Write a data set to an Arrow file, batch by batch, and return the number of rows.
@@ -28,6 +31,8 @@ def convert(
         As in :func:`rank`.
     path : path
         The file, which appears once it is complete.
+    categorical_features : sequence of str or int, or mask, optional
+        Columns that are categories, whatever their type: names, positions, or a mask. The file keeps that.
 
     Returns
     -------
@@ -48,5 +53,7 @@ def convert(
     check_path(path, (".arrow", ".feather", ".ipc"))
     source = open_source(data, labels=labels)
     check_names(source.columns, source.name)
+    if not is_from_dtype(categorical_features):
+        source = with_categories(Passes.of(source), categorical_features).source()
     rows: int = finish(_core.convert(source, path), progress)
     return rows

@@ -47,6 +47,16 @@ class Passes:
     name: str
     rows: int | None = None
 
+    @classmethod
+    def of(cls, source: Source) -> "Passes":
+        """Return the passes of a source, in whose errors its name stands already."""
+
+        def make() -> pa.RecordBatchReader:
+            return pa.RecordBatchReader.from_stream(source)
+
+        name = source.name
+        return cls(make().schema, make, lambda error: error.rpartition(f"{name}: ")[2], name, source.rows)
+
     def source(self) -> Source:
         """Return the rows as a source of the engine."""
 

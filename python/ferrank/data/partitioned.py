@@ -73,14 +73,7 @@ def _key_and_value(folder: str) -> tuple[str, str]:
 def _passes(file: Path, as_text: Iterable[str], temp_dir: Folder) -> Passes:
     opened = open_rows(file, None, as_text, temp_dir, is_part=True)
     if isinstance(opened, Source):
-        source = opened
-
-        def stream() -> pa.RecordBatchReader:
-            return pa.RecordBatchReader.from_stream(source)
-
-        opened = Passes(
-            stream().schema, stream, lambda error: error.rpartition(f"{file}: ")[2], str(file), source.rows
-        )
+        opened = Passes.of(opened)
     check_names(opened.schema.names, str(file))
     return opened
 

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 import pyarrow as pa
 
 from ferrank import _core
+from ferrank.data.categories import as_dictionaries, is_plain, values_of
 from ferrank.data.opening import Folder, Passes, reading
 from ferrank.data.readers import Reader
 from ferrank.errors import DataError
@@ -42,19 +43,14 @@ _END_BYTES = 8
 
 def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Passes:
     def scan() -> pa.RecordBatchReader:
-        batches = _parquet_batches(path, temp_dir)
-        if kept:
-            batches = (_with_categories(batch, schema, kept) for batch in batches)
-        return pa.RecordBatchReader.from_batches(schema, batches)
+        return pa.RecordBatchReader.from_batches(schema, _parquet_batches(path, temp_dir))
 
     with reading(path):
         with _parquet_file(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
             kept = _categories(file)
-            for place, values in kept.items():
-                schema = schema.set(place, schema.field(place).with_type(pa.dictionary(pa.int32(), values)))
             _sizes(file, path)
-        return Passes(schema, scan, str, str(path), rows)
+        return as_dictionaries(Passes(schema, scan, str, str(path), rows), kept)
 
 
 def _parquet_file(path: Path) -> "ParquetFile":
@@ -76,13 +72,8 @@ def _categories(file: "ParquetFile") -> dict[int, pa.DataType]:
     return {
         place: _values(own.type, other.type.value_type)
         for place, (own, other) in enumerate(zip(file.schema_arrow, written, strict=False))
-        if own.name == other.name and pa.types.is_dictionary(other.type) and _is_plain(own.type)
+        if own.name == other.name and pa.types.is_dictionary(other.type) and is_plain(own.type)
     }
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_primitive, pa.types.is_decimal128, pa.types.is_decimal256)
-    return any(is_of(kind) for is_of in tests)
 
 
 def _values(own: pa.DataType, written: pa.DataType) -> pa.DataType:
@@ -90,18 +81,7 @@ def _values(own: pa.DataType, written: pa.DataType) -> pa.DataType:
     # Parquet has no durations.
     if own == pa.int64() and pa.types.is_duration(written):
         return written
-    # The engine has no table of time zones, by which it would convert categories; these are in UTC.
-    return pa.timestamp(own.unit) if pa.types.is_timestamp(own) else own
-
-
-def _with_categories(
-    batch: pa.RecordBatch, schema: pa.Schema, kept: dict[int, pa.DataType]
-) -> pa.RecordBatch:
-    """Return the batch with ``schema``, where the columns ``kept`` are dictionaries of what they hold."""
-    columns = batch.columns
-    for place, values in kept.items():
-        columns[place] = columns[place].cast(values).dictionary_encode()
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return values_of(own)
 
 
 def _parquet_batches(path: Path, temp_dir: Folder) -> Iterator[pa.RecordBatch]:
