@@ -37,8 +37,8 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("parquet_footer", parquet_footer),
 ];
 
-/// Runs `target` under libFuzzer, whose own hook ends the process at each panic: also at those of a decoder of Arrow that
-/// are caught and become errors.
+/// Runs `target` under libFuzzer with a panic hook of our own. The hook of libFuzzer aborts at every panic, even at a panic
+/// of the Arrow decoder that is caught and turned into an error; here only a panic that `target` does not catch aborts.
 pub fn guided(target: Target, bytes: &[u8]) {
     static HOOK: Once = Once::new();
     static LAST: Mutex<String> = Mutex::new(String::new());

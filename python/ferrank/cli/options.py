@@ -239,9 +239,14 @@ def _scores() -> str:
 
     names: dict[str, list[str]] = {}
     for ranker, name, _ in _core.score_definitions():
-        default = json.loads(_core.default_settings_json(ranker)).get("scores", [])
-        names.setdefault(ranker, []).append(f"{name} (default)" if name in default else name)
-    return "; ".join(f"{ranker}: {', '.join(own)}" for ranker, own in names.items() if len(own) > 1)
+        names.setdefault(ranker, []).append(name)
+    parts = []
+    for ranker, own in names.items():
+        if len(own) > 1:
+            default = json.loads(_core.default_settings_json(ranker))["scores"]
+            marked = (f"{name} (default)" if name in default else name for name in own)
+            parts.append(f"{ranker}: {', '.join(marked)}")
+    return "; ".join(parts)
 
 
 def add_settings(parser: argparse.ArgumentParser, group: Any) -> None:

@@ -216,7 +216,7 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part
 def _is_one_block(opened: pa.csv.CSVStreamingReader) -> bool:
     try:
         return len(list(islice(opened, 2))) < 2
-    except pa.ArrowException:  # the types of the first block are not those of the second
+    except pa.ArrowException:  # a value of the second block does not have the type inferred from the first
         return False
 
 

@@ -34,7 +34,7 @@ def readers() -> Iterator[Reader]:
 
 
 def reader_of(suffix: str) -> Reader | None:
-    """Return the reader of files with this suffix; None for those that the engine reads, or nobody knows."""
+    """Return the reader of files with this suffix; None if the engine reads them, or if no reader has it."""
     if suffix in _OF_ENGINE:
         return None
     known = (reader for reader in readers() if suffix in (*reader.suffixes, *reader.only_by_name))

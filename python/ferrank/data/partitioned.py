@@ -1,7 +1,7 @@
 """Folders of Hive partitions: files below folders such as ``year=2024``, whose names are columns.
 
-Each file is read as it is by itself. A column that it lacks, as where columns were added in the course of
-time, is missing there.
+Each file is read in the same way as a single file. Where a file lacks a column that other files have, for
+example because the column was added later, the values of its rows are missing.
 """
 
 import os
@@ -79,7 +79,7 @@ def _passes(file: Path, as_text: Iterable[str], temp_dir: Folder) -> Passes:
 
 
 def _with_partitions(rows: Passes, names: list[str], values: Mapping[str, pa.Scalar]) -> Passes:
-    """Return ``rows`` with the columns ``names`` and those of ``values``, which are the same in each row."""
+    """Return ``rows`` with the columns ``names``, and a constant column for each key in ``values``."""
     places = [rows.schema.get_field_index(name) for name in names]
     own = [
         pa.field(name, pa.null()) if place < 0 else rows.schema.field(place)

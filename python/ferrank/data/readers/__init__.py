@@ -25,8 +25,8 @@ class Reader:
         Given the path, the columns that are not to be converted from text, and the folder for temporary
         files, returns the source, or the passes that one is made of. Within ``ferrank.data.opening.reading``,
         any error but a FerrankError gets the path in front; a FerrankError names the file itself. ``Passes``
-        and a ``Source.factory`` put the path in front of all errors while rows are read. Where the file may
-        change between passes, ``state_of`` tells.
+        and a ``Source.factory`` put the path in front of all errors while rows are read. A reader that opens
+        the file anew in each pass finds out by ``state_of`` whether the file was changed in between.
     suffixes : tuple of str
         Suffixes in lower case of files that are named, and of data files in a folder.
     only_by_name : tuple of str, optional

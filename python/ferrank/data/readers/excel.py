@@ -1,7 +1,7 @@
 """Excel files, of which the first sheet is read into memory.
 
-The types of columns are those of their cells, which pandas by itself would not keep: text of digits, such as
-codes with leading zeros, would become numbers, and booleans with empty cells floats.
+A column has the type of its cells. pandas by default would change the type: text of digits, such as codes
+with leading zeros, to numbers, and booleans with empty cells to floats.
 """
 
 from collections.abc import Iterable

@@ -60,10 +60,10 @@ def _parquet_file(path: Path) -> "ParquetFile":
 
 
 def _categories(file: "ParquetFile") -> dict[int, pa.DataType]:
-    """Return which columns were categories when they were written, though the file has plain values of them.
+    """Return the columns that were categories when the file was written, but are plain values in the file.
 
-    Each has the type of its categories, which is that of the values in the file: what the writer says beside
-    them may be wrong.
+    The result maps the position of a column to the type of its categories. This type is that of the values in
+    the file, because the schema in the metadata may be wrong.
     """
     given = (file.metadata.metadata or {}).get(b"ARROW:schema")
     if given is None:

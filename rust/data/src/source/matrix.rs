@@ -37,7 +37,7 @@ use std::ops::Range;
 /// #     fn name(&self) -> &str {
 /// #         self.table.name()
 /// #     }
-///     // All other methods call those of the table.
+///     // Each other method calls the method of the same name of the table.
 ///     fn matrix(&self) -> Option<MatrixColumns<'_>> {
 ///         Some(MatrixColumns { first: 1, width: 2, n_rows: 3, matrix: &self.numbers })
 ///     }
