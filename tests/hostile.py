@@ -765,6 +765,8 @@ def arrays(random: Random, folder: Path, limit: int) -> None:
         if random.random() < 0.2:
             columns["y"] = columns.pop("broken")
         batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+        if random.random() < 0.2:
+            batch = batch.replace_schema_metadata({b"k": random.choice([b"\xff", b"", b"{", b"\x00"])})
     except (pa.ArrowException, ValueError, IndexError, OverflowError):
         return
     whole = _is_valid(batch)

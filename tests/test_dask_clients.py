@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import ferrank as fr
+from ferrank.distributed.scheduler import connected
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +53,20 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     if request.param == "rows stay in partitions":
         monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-7)
         monkeypatch.setattr("ferrank.distributed.plan._RANK_BYTES", 1)
+
+
+class Connecting:
+    """A client that another task of the worker is connecting."""
+
+    asynchronous = False
+
+    def __init__(self) -> None:
+        self.status = "connecting"
+        threading.Timer(0.2, setattr, (self, "status", "running")).start()
+
+
+def test_tasks_wait_for_a_client_that_another_task_is_connecting() -> None:
+    assert connected(Connecting()).status == "running"
 
 
 def parts_of(frame: pd.DataFrame, n: int = 3) -> Any:

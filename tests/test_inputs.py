@@ -130,6 +130,41 @@ def test_encodings_are_told_as_options_in_the_shell(
     assert "read as cp1252; --encoding says otherwise" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("of", ["table", "column"])
+def test_metadata_that_are_no_text_do_no_harm(of: str, tmp_path: Path) -> None:
+    table = pa.Table.from_pandas(FRAME, preserve_index=False)
+    metadata = {b"model": b"\xff\x00"}
+    if of == "table":
+        table = table.replace_schema_metadata(metadata)
+    else:
+        fields = [field.with_metadata(metadata) for field in table.schema]
+        table = table.cast(pa.schema(fields))
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(table, path)
+    given = [table, table.to_reader(), path, io.BytesIO(path.read_bytes()), pa.dataset.dataset(table)]
+    assert [importances(data) for data in given] == [WANTED] * len(given)
+    with pytest.raises(fr.DataError, match="data: the schema cannot be taken over; write its names and meta"):
+        importances(Capsules(table))
+
+
+class Capsules:
+    """An object of which no more is known than that it speaks Arrow."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("suffix", ["orc", "csv"])
+def test_errors_name_the_open_file_and_not_its_copy(suffix: str) -> None:
+    file = io.BytesIO(b"ORC damaged" if suffix == "orc" else b"a,y\n1,2\n3\n")
+    given = file if suffix == "orc" else fr.CSVFile(file)
+    with pytest.raises(fr.DataError, match="^the open file: "):
+        fr.rank(given, "y")
+
+
 def test_other_encodings_are_told(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", FRAME, encoding="cp1252")
     with pytest.warns(UnicodeWarning, match=r"t.csv: is not UTF-8 and read as cp1252"):

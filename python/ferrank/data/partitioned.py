@@ -15,7 +15,7 @@ import pyarrow as pa
 from ferrank._core import Source
 from ferrank.data.files import members, open_rows, reader_of
 from ferrank.data.opening import Folder, Passes, reading, suffix_of
-from ferrank.data.tables import check_names
+from ferrank.data.tables import check_names, readable
 from ferrank.errors import DataError
 
 __all__ = ["dataset_source", "is_partitioned", "open_partitioned"]
@@ -107,6 +107,9 @@ def dataset_source(dataset: Any, name: str) -> Source:
 
     def scan() -> pa.RecordBatchReader:
         scanner = dataset.scanner(batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
-        return scanner.to_reader()
+        reader = scanner.to_reader()
+        return reader if schema is given else pa.RecordBatchReader.from_batches(schema, reader)
 
-    return Source.factory(dataset.schema, scan, str, name, None)
+    given = dataset.schema
+    schema = readable(given)
+    return Source.factory(schema, scan, str, name, None)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ferrank.data.partitioned import is_partitioned, open_partitioned
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.data.streams import kept_stream
 from ferrank.data.tables import as_table
-from ferrank.errors import ColumnTypeError, DataError, SettingError
+from ferrank.errors import ColumnTypeError, DataError, FerrankError, SettingError
 
 __all__ = ["is_future", "is_lazy", "open_source", "read", "read_all"]
 
@@ -140,24 +141,47 @@ def _from_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder) -> _core.
     here = _here(file.path, folder)
     if not isinstance(here, Path):
         raise SettingError(f"{file.path}: names several files; a CSVFile is one")
-    return open_csv(replace(file, path=here), as_text, temp_dir).source().keeping(folder, str(file.path))
+    name = _name_of(file.path)
+    with _known_as({here: name}):
+        return open_csv(replace(file, path=here), as_text, temp_dir).source().keeping(folder, name)
 
 
 def _from_afar(data: Any, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
     """Return a source of copies, which are kept as long as it is."""
     folders: list[TempFolder] = []
     here: list[Any] = []
+    names: dict[Path, str] = {}
     for part in data if isinstance(data, list | tuple) else [data]:
         # A folder for each, because files may have the same names.
         within = TempFolder(temp_dir)
         folders.append(within)
-        here.append(_here(part, within) if is_remote(part) else part)
+        found = _here(part, within) if is_remote(part) else part
+        here.append(found)
+        if is_remote(part):
+            names[found if isinstance(found, Path) else within.path] = _name_of(part)
     if isinstance(data, list | tuple):
         files = [file for found in here for file in (found if isinstance(found, list) else [found])]
-        name = f"{data[0]} …"
+        name = f"{_name_of(data[0])} …"
     else:
-        files, name = here[0], str(data) if isinstance(data, str) else "the open file"
-    return open_source(files, labels=labels, as_text=as_text, temp_dir=temp_dir).keeping(folders, name)
+        files, name = here[0], _name_of(data)
+    with _known_as(names):
+        return open_source(files, labels=labels, as_text=as_text, temp_dir=temp_dir).keeping(folders, name)
+
+
+def _name_of(data: Any) -> str:
+    return str(data) if isinstance(data, str | os.PathLike) else "the open file"
+
+
+@contextmanager
+def _known_as(names: dict[Path, str]) -> Iterator[None]:
+    """Call copies what the user calls them, in errors."""
+    try:
+        yield
+    except FerrankError as error:
+        text = str(error)
+        for path, name in names.items():
+            text = text.replace(str(path), name)
+        raise type(error)(text) from error.__cause__
 
 
 def _here(data: Any, folder: TempFolder) -> Path | list[Path]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.opening import Folder, check_temp_dir
-from ferrank.data.tables import checked
+from ferrank.data.tables import checked, readable
 from ferrank.errors import FerrankError
 from ferrank.run import finish
 
@@ -34,7 +34,7 @@ def kept_stream(stream: Any, temp_dir: Folder) -> Source:
             raise
 
     is_reader = isinstance(stream, pa.RecordBatchReader)
-    given = pa.RecordBatchReader.from_batches(stream.schema, batches()) if is_reader else _Capsule(stream)
+    given = pa.RecordBatchReader.from_batches(readable(stream.schema), batches()) if is_reader else _Capsule(stream)
     try:
         source: Source = finish(_core.spill(given, "stream", temp_dir))
     except FerrankError as error:

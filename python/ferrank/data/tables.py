@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
-__all__ = ["as_matrix", "as_table", "check_names", "checked", "numbers_of", "values_of"]
+__all__ = ["as_matrix", "as_table", "check_names", "checked", "numbers_of", "readable", "values_of"]
 
 _BUNCH = (
     "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
@@ -76,7 +76,9 @@ def as_table(data: Any) -> Any:
     except Exception as error:  # columns may be of any library
         raise DataError(f"table: {error}; rename or mend a column") from error
     if isinstance(data, pa.Table | pa.RecordBatch):
-        return checked(data)
+        given = data.schema
+        schema = readable(given)
+        return checked(data) if schema is given else checked(data).cast(schema)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _without_null_buffers(data) if type(data).__module__.partition(".")[0] == "polars" else data
     raise ColumnTypeError(
@@ -139,6 +141,30 @@ def _column(values: Any) -> Any:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return checked(values)
     return pa.array(values, from_pandas=True)
+
+
+def readable(schema: pa.Schema) -> pa.Schema:
+    """Return ``schema`` without metadata that are not UTF-8, as Arrow allows them and the engine does not read."""
+    # The fields of 20,000 columns take 10 ms, their text 1.
+    if "metadata --" not in schema.to_string(show_field_metadata=True):
+        return schema
+    found = schema.with_metadata(_texts(schema.metadata))
+    for place, field in enumerate(schema):
+        if field.metadata:
+            found = found.set(place, field.with_metadata(_texts(field.metadata)))
+    return schema if found.equals(schema, check_metadata=True) else found
+
+
+def _texts(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | None:
+    return metadata and {key: text for key, text in metadata.items() if _is_text(key) and _is_text(text)}
+
+
+def _is_text(given: bytes) -> bool:
+    try:
+        given.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def checked(data: Any) -> Any:

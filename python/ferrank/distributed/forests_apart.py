@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ferrank import _core
 from ferrank.distributed.process import Asked, Floats, coder_of, finish_of, know, source_of, to_bytes
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.scheduler import name_of
+from ferrank.distributed.scheduler import connected, name_of
 
 __all__ = [
     "Names",
@@ -179,7 +179,7 @@ def grow_apart(shared: Shared, names: Names, keys: tuple[int, int]) -> bytes:
             resources.n_threads(),
             resources.limit_amid(),
             resources.folder(),
-            _Asking(client, shared.annotations, names),
+            _Asking(connected(client), shared.annotations, names),
         )
         return to_bytes(shared.finish(run))
 

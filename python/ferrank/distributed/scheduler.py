@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import contextvars
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -19,11 +20,21 @@ from ferrank.distributed import process
 from ferrank.distributed.resources import Room
 from ferrank.errors import FerrankError, ResourceError, SettingError
 
-__all__ = ["ClusterScheduler", "LocalScheduler", "Scheduler", "TaskError", "name_of", "on_scheduler", "task"]
+__all__ = [
+    "ClusterScheduler",
+    "LocalScheduler",
+    "Scheduler",
+    "TaskError",
+    "connected",
+    "name_of",
+    "on_scheduler",
+    "task",
+]
 
 T = TypeVar("T")
 Report = Callable[[int], None]
 """Called with the number of steps that are done."""
+_POLL_SECONDS = 0.01
 
 
 class TaskError(Exception):
@@ -326,9 +337,21 @@ def _scheduler_of(client: Any) -> Scheduler:
     try:
         from distributed import get_client
 
-        return ClusterScheduler(get_client())
+        return ClusterScheduler(connected(get_client()))
     except (ImportError, ValueError):
         return LocalScheduler()
+
+
+def connected(client: Any) -> Any:
+    """Return the ``client`` of a worker, once it is connected.
+
+    The tasks of a worker share a client, which the second of them gets while the first still connects it. What
+    is sent meanwhile is kept back and may be overtaken by what is sent afterwards (seen in distributed 2026.8):
+    the scheduler then does not know what a later task needs.
+    """
+    while client.status in ("newly-created", "connecting") and not client.asynchronous:
+        time.sleep(_POLL_SECONDS)
+    return client
 
 
 def _room(worker: dict[str, Any]) -> Room:

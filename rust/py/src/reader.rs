@@ -5,9 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, make_array};
 use arrow_data::ArrayData;
-use arrow_pyarrow::FromPyArrow;
+use arrow_pyarrow::{ArrowException, FromPyArrow};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use ferrank::Error;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::to_py;
@@ -33,13 +34,17 @@ pub(crate) fn array(data: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     Ok(make_array(ArrayData::from_pyarrow_bound(data)?))
 }
 
-/// What `import` gives, which panics where the name of a column is no UTF-8.
+/// What `import` gives, which panics where the name of a column is no UTF-8, and has a ValueError or an ArrowException
+/// for all else that is no schema.
 pub(crate) fn imported<T>(py: Python<'_>, import: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    let refused = |_| {
-        let text = "data: the schema cannot be taken over; write the names of columns as UTF-8";
-        Err(to_py(py, Error::Data(text.into())))
-    };
-    catch_unwind(AssertUnwindSafe(import)).unwrap_or_else(refused)
+    let refused = |why: &str| to_py(py, Error::Data(format!("data: the schema cannot be taken over; {why}")));
+    match catch_unwind(AssertUnwindSafe(import)) {
+        Ok(Err(error)) if error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<ArrowException>(py) => {
+            Err(refused(&format!("write its names and metadata as UTF-8: {}", error.value(py))))
+        }
+        Ok(imported) => imported,
+        Err(_) => Err(refused("write the names of columns as UTF-8")),
+    }
 }
 
 /// A stream whose batches are checked.

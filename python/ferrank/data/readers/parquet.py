@@ -21,6 +21,7 @@ from ferrank import _core
 from ferrank.data.categories import as_dictionaries, is_plain, values_of
 from ferrank.data.opening import Folder, Passes, reading
 from ferrank.data.readers import Reader
+from ferrank.data.tables import readable
 from ferrank.errors import DataError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Passes:
 
     with reading(path):
         with _parquet_file(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
+            schema, rows = readable(file.schema_arrow), file.metadata.num_rows
             kept = _categories(file)
             _sizes(file, path)
         return as_dictionaries(Passes(schema, scan, str, str(path), rows), kept)
