@@ -34,7 +34,11 @@ def kept_stream(stream: Any, temp_dir: Folder) -> Source:
             raise
 
     is_reader = isinstance(stream, pa.RecordBatchReader)
-    given = pa.RecordBatchReader.from_batches(readable(stream.schema), batches()) if is_reader else _Capsule(stream)
+    given = (
+        pa.RecordBatchReader.from_batches(readable(stream.schema), batches())
+        if is_reader
+        else _Capsule(stream)
+    )
     try:
         source: Source = finish(_core.spill(given, "stream", temp_dir))
     except FerrankError as error:
