@@ -345,9 +345,9 @@ def _scheduler_of(client: Any) -> Scheduler:
 def connected(client: Any) -> Any:
     """Return the ``client`` of a worker, once it is connected.
 
-    The tasks of a worker share a client, which the second of them gets while the first still connects it. What
-    is sent meanwhile is kept back and may be overtaken by what is sent afterwards (seen in distributed 2026.8):
-    the scheduler then does not know what a later task needs.
+    The tasks of a worker share a client, which the second of them gets while the first still connects it.
+    What is sent meanwhile is kept back and may be overtaken by what is sent afterwards (seen in distributed
+    2026.8): the scheduler then does not know what a later task needs.
     """
     while client.status in ("newly-created", "connecting") and not client.asynchronous:
         time.sleep(_POLL_SECONDS)
