@@ -155,8 +155,8 @@ def readable(schema: pa.Schema) -> pa.Schema:
     return schema if found.equals(schema, check_metadata=True) else found
 
 
-def _texts(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | None:
-    return metadata and {key: text for key, text in metadata.items() if _is_text(key) and _is_text(text)}
+def _texts(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
+    return {key: text for key, text in (metadata or {}).items() if _is_text(key) and _is_text(text)}
 
 
 def _is_text(given: bytes) -> bool:
