@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.parquet
 
 WORKER = """
 import sys, warnings, ferrank as fr
@@ -57,6 +58,7 @@ def write(folder: Path, n_rows: int) -> list[Path]:
     pa.feather.write_feather(rows, folder / "packed.arrow", "zstd", chunksize=n_rows)
     with pa.ipc.new_stream(folder / "stream.arrows", rows.schema) as writer:
         writer.write_table(rows, max_chunksize=5_000)
+    pyarrow.parquet.write_table(rows, folder / "groups.parquet", row_group_size=n_rows // 8)
     numbers = rows.drop_columns(["word", "text"])
     with (folder / "text.arff").open("w") as file:
         file.write(

@@ -243,24 +243,6 @@ def test_files_of_a_data_set_may_be_more_than_can_be_open(
     assert found.to_dict()["scores"] == expected.to_dict()["scores"]
 
 
-@pytest.mark.parametrize("bytes_at_once", [1_000_000, 120_000, 50_000])
-def test_wide_row_groups_are_read_a_few_columns_at_a_time(
-    bytes_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In memory, side by side, and by way of files; names with dots begin like others."""
-    rng = np.random.default_rng(0)
-    names = ["x", "x.1", "x.1.y", "Petal.Width", *map(str, range(5)), "y"]
-    table = pa.table({name: rng.normal(size=3_000) for name in names})
-    path = tmp_path / "wide.parquet"
-    pq.write_table(table, path, row_group_size=2_000, use_dictionary=False)
-    expected = fr.rank(table, "y", n_estimators=3).to_dict()["scores"]
-    monkeypatch.setattr("ferrank.data.readers.parquet._BYTES", bytes_at_once)
-    monkeypatch.setattr("ferrank.data.readers.parquet._COLUMN_BYTES", 10_000)
-    monkeypatch.setattr("ferrank.data.readers.parquet._PART_BYTES", 40_000)
-    monkeypatch.setattr("ferrank.data.readers.parquet._BATCH_ROWS", 700)
-    assert fr.rank(path, "y", n_estimators=3).to_dict()["scores"] == expected
-
-
 @pytest.mark.slow
 def test_many_sparse_features_within_little_memory_have_the_bits_of_those_in_memory(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)

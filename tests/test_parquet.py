@@ -48,16 +48,10 @@ def _importances(data: object, ranker: str) -> dict[str, float]:
     return dict(zip(ranking.features, ranking.importances().tolist(), strict=True))
 
 
-@pytest.mark.parametrize("bytes_at_once", [None, 40_000, 0])
 @pytest.mark.parametrize("ranker", ["forest", "relief"])
-def test_categories_of_any_type_are_nominal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranker: str, bytes_at_once: int | None
-) -> None:
+def test_categories_of_any_type_are_nominal(tmp_path: Path, ranker: str) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(TABLE, path, row_group_size=250)
-    if bytes_at_once is not None:  # row groups are read a few columns at a time
-        monkeypatch.setattr("ferrank.data.readers.parquet._BYTES", bytes_at_once)
-        monkeypatch.setattr("ferrank.data.readers.parquet._PART_BYTES", 20_000)
     columns = fr.inspect(path)["columns"]
     assert [column["kind"] for column in columns] == ["nominal"] * len(CATEGORIES) + ["numeric"]
     assert [column["top"] for column in columns] == [column["top"] for column in fr.inspect(TABLE)["columns"]]
@@ -100,6 +94,39 @@ def test_damaged_pages_are_told_without_a_traceback(tmp_path: Path) -> None:
     with pytest.raises(fr.DataError, match=r"t\.parquet: ") as caught:
         fr.inspect(path)
     assert "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "lz4", "zstd"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_all_that_writers_use_is_read(tmp_path: Path, compression: str, version: str) -> None:
+    path = tmp_path / "t.parquet"
+    by = {"a": "DELTA_BINARY_PACKED", "word": "DELTA_BYTE_ARRAY", "y": "BYTE_STREAM_SPLIT"}
+    pq.write_table(
+        PLAIN,
+        path,
+        compression=compression,
+        data_page_version=version,
+        data_page_size=100,
+        use_dictionary=["labels"],
+        column_encoding=by,
+    )
+    assert pa.table(fr.Dataset(path, "y")).to_pydict() == PLAIN.to_pydict()
+    times = pa.table({"t": pa.array(range(60), pa.timestamp("ns")), "y": PLAIN["y"]})
+    pq.write_table(times, path, use_deprecated_int96_timestamps=True)
+    assert pa.table(fr.Dataset(path, "y")).to_pydict() == times.to_pydict()
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_text_that_is_not_utf_8_is_an_error(tmp_path: Path, dictionary: bool) -> None:
+    path = tmp_path / "t.parquet"
+    table = pa.table({"word": ["caffee", "tea"] * 30, "y": PLAIN["y"]})
+    pq.write_table(table, path, compression="none", use_dictionary=dictionary, write_statistics=False)
+    path.write_bytes(path.read_bytes().replace(b"caffee", b"caff\xe9e"))
+    with pytest.raises(fr.DataError, match=r"t\.parquet: .*(?i:utf-?8)"):
+        fr.rank(path, "y")
+    with pytest.raises(fr.DataError, match=r"t\.parquet: .*(?i:utf-?8)"):
+        fr.convert(path, tmp_path / "t.arrow")
+    assert not (tmp_path / "t.arrow").exists()
 
 
 NAMES = PLAIN.column_names

@@ -15,7 +15,7 @@ use ferrank::monitor::Monitor;
 use ferrank::profile::Profile;
 use ferrank::run::{accumulate, read_accumulator};
 use ferrank::schema::{Roles, Targets};
-use ferrank::source::{ChunkSource, IpcSource, TableSource, open, parquet_sizes, read_json};
+use ferrank::source::{ChunkSource, IpcSource, ParquetSource, TableSource, open, read_json};
 use ferrank::{ForestParams, RunOptions, Settings};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -34,7 +34,7 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("accumulator", accumulator),
     ("ledger", ledger),
     ("kept_forest", kept_forest),
-    ("parquet_footer", parquet_footer),
+    ("parquet", parquet),
 ];
 
 /// Runs `target` under libFuzzer with a panic hook of our own. The hook of libFuzzer aborts at every panic, even at a panic
@@ -112,7 +112,7 @@ pub fn ipc(bytes: &[u8]) {
     });
 }
 
-fn rows(source: &IpcSource, columns: Option<&[usize]>) -> Option<Vec<RecordBatch>> {
+fn rows(source: &dyn ChunkSource, columns: Option<&[usize]>) -> Option<Vec<RecordBatch>> {
     let chunks = match columns {
         Some(columns) => source.chunks_of(columns),
         None => source.chunks(),
@@ -169,11 +169,16 @@ pub fn kept_forest(bytes: &[u8]) {
     }
 }
 
-/// The sizes of columns in the footers of Parquet files.
-pub fn parquet_footer(bytes: &[u8]) {
-    if let Ok(groups) = parquet_sizes(bytes) {
-        assert!(groups.windows(2).all(|pair| pair[0].1.len() == pair[1].1.len()), "row groups of other columns");
-    }
+/// Parquet files.
+pub fn parquet(bytes: &[u8]) {
+    with_file("t.parquet", bytes, |path| {
+        let Ok(file) = ParquetSource::open(path, None) else { return };
+        let all: Vec<usize> = (0..file.schema().fields().len()).collect();
+        let whole = rows(&file, None);
+        assert_eq!(whole, rows(&file, Some(&all)));
+        let n_rows = whole.map(|batches| batches.iter().map(|batch| batch.num_rows() as u64).sum());
+        assert!(n_rows.is_none() || n_rows == file.rows_hint(), "other rows than the footer says");
+    });
 }
 
 /// What the ledger is of, and what a kept forest predicts.

@@ -77,7 +77,7 @@ macro_rules! tests {
     };
 }
 
-tests! { arff numbers hierarchy label_xml ipc json profile accumulator ledger kept_forest parquet_footer }
+tests! { arff numbers hierarchy label_xml ipc json profile accumulator ledger kept_forest parquet }
 
 #[test]
 fn each_target_is_tested() {

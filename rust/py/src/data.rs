@@ -12,7 +12,6 @@ use ferrank::source::{self, read_json as read_json_file, spill as spill_stream, 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::to_py;
 use crate::input::Source;
 use crate::reader::reader;
 use crate::run::Run;
@@ -43,12 +42,6 @@ pub(crate) fn closed_sets(source: &Source, roles: &Bound<'_, PyDict>, settings: 
         move |monitor| read_closed_sets(&*source, &roles, monitor),
         |py, sets| Ok(results::closed_sets(py, sets)?.into_any()),
     )
-}
-
-/// The rows of each row group, and the unpacked bytes of each of its columns, from the footer of a Parquet file.
-#[pyfunction]
-pub(crate) fn parquet_sizes(py: Python<'_>, footer: &[u8]) -> PyResult<Vec<(u64, Vec<u64>)>> {
-    source::parquet_sizes(footer).map_err(|error| to_py(py, error))
 }
 
 /// Describes the columns of `source`.

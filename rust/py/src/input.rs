@@ -30,7 +30,7 @@ impl Source {
 
 #[pymethods]
 impl Source {
-    /// The Arrow or ARFF file at `path`; `labels` is a MULAN label XML.
+    /// The Arrow, Parquet or ARFF file at `path`; `labels` is a MULAN label XML.
     #[staticmethod]
     #[pyo3(signature = (path, labels=None))]
     fn open(py: Python<'_>, path: PathBuf, labels: Option<PathBuf>) -> PyResult<Self> {
@@ -42,6 +42,14 @@ impl Source {
     #[staticmethod]
     fn arrow(py: Python<'_>, path: PathBuf, name: &str) -> PyResult<Self> {
         let opened = py.detach(|| source::IpcSource::open_called(&path, name));
+        Ok(Source::new(opened.map_err(|e| to_py(py, e))?))
+    }
+
+    /// The Parquet file at `path`; large row groups go by way of files in the folder `temp_dir`.
+    #[staticmethod]
+    #[pyo3(signature = (path, temp_dir=None))]
+    fn parquet(py: Python<'_>, path: PathBuf, temp_dir: Option<PathBuf>) -> PyResult<Self> {
+        let opened = py.detach(|| source::ParquetSource::open(&path, temp_dir.as_deref()));
         Ok(Source::new(opened.map_err(|e| to_py(py, e))?))
     }
 

@@ -1,4 +1,4 @@
-"""File formats that Python reads: a module for each, whose ``READER`` says how files are known and opened.
+"""File formats that Python opens: a module for each, whose ``READER`` says how files are known and opened.
 
 ``ferrank.data.files`` finds the modules by listing this package, and imports one after the other until one
 knows the file: what is slow to import is imported where a file of the format is read. Modules whose names

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | Arrow IPC file or stream | [`IpcSource`] | a piece of 8 MiB; what has to be larger, a scratch file |
 //! | ARFF, dense or sparse | [`ArffSource`] | the header and one chunk |
+//! | Parquet | [`ParquetSource`] | the footer, and a row group of 64 MiB or what its open pages take; more, in scratch files |
 //! | table in memory | [`TableSource`] | shares the table's |
 //! | several of these | [`JoinedSource`] | that of one at a time |
 //! | JSON file | [`read_json`], then [`IpcSource`] | one batch, and disk |
@@ -20,6 +21,7 @@
 //! `hierarchical` attribute, [`INTEGERS`] tells that numbers may be integers.
 
 mod arff;
+mod checked;
 mod chunking;
 mod dictionary;
 mod file;
@@ -30,7 +32,7 @@ mod labels;
 mod matrix;
 mod memory;
 mod open;
-mod parquet_footer;
+mod parquet;
 mod sample;
 mod sparse;
 mod spill;
@@ -45,7 +47,7 @@ pub use json::read_json;
 pub use matrix::{Matrix, MatrixColumns};
 pub use memory::TableSource;
 pub use open::open;
-pub use parquet_footer::parquet_sizes;
+pub use parquet::ParquetSource;
 pub use sample::{SampledSource, count_rows};
 pub use sparse::SparseColumns;
 pub use spill::spill;

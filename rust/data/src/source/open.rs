@@ -4,19 +4,19 @@ use std::path::Path;
 
 use super::file::InputFile;
 use super::labels::Labelled;
-use super::{ArffSource, ChunkSource, IpcSource};
+use super::{ArffSource, ChunkSource, IpcSource, ParquetSource};
 use ferrank_runtime::error::{Error, Result};
 
 /// Bytes within which a file shows what it is.
 const MOST_START: usize = 1 << 20;
 
-/// Opens the file at `path`: Arrow IPC (file or stream) or ARFF, recognised by the content.
+/// Opens the file at `path`: Arrow IPC (file or stream), Parquet or ARFF, recognised by the content.
 ///
 /// `labels` is a MULAN label XML; its columns are marked with [`ROLE`](super::ROLE) =
 /// [`LABEL`](super::LABEL).
 ///
 /// # Errors
-/// The file cannot be read, is of another format (Parquet and CSV are opened through pyarrow), or a
+/// The file cannot be read, is of another format (CSV is opened through pyarrow), or a
 /// label of the XML is not a column.
 pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> {
     let file = InputFile::open(path)?;
@@ -24,10 +24,17 @@ pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> 
         Box::new(IpcSource::from_file(file)?)
     } else {
         let start = file.start(MOST_START)?;
-        if !ArffSource::recognises(&start) {
-            return Err(Error::Data(format!("{}: {}; use an Arrow IPC or ARFF file", file.name, found(&start))));
+        if ParquetSource::recognises(&start) {
+            Box::new(ParquetSource::from_file(file, None)?)
+        } else if ArffSource::recognises(&start) {
+            Box::new(ArffSource::from_file(file)?)
+        } else {
+            return Err(Error::Data(format!(
+                "{}: {}; use an Arrow IPC, Parquet or ARFF file",
+                file.name,
+                found(&start)
+            )));
         }
-        Box::new(ArffSource::from_file(file)?)
     };
     match labels {
         Some(labels) => Ok(Box::new(Labelled::new(source, labels)?)),
@@ -35,10 +42,9 @@ pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> 
     }
 }
 
-/// What a file that is neither Arrow nor ARFF seems to be.
+/// What a file of another format seems to be.
 fn found(bytes: &[u8]) -> &'static str {
-    const STARTS: [(&[u8], &str); 9] = [
-        (b"PAR1", "this is a Parquet file, which is opened from Python"),
+    const STARTS: [(&[u8], &str); 8] = [
         (b"FEA1", "this is a Feather file of version 1; write version 2"),
         (b"\x1f\x8b", "this file is compressed with gzip; unpack it"),
         (b"\x28\xb5\x2f\xfd", "this file is compressed with zstd; unpack it"),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_buffer::Buffer;
 
-use super::checked::Checked;
+use super::super::checked::Checked;
 use crate::source::file::{InputFile, Pool};
 
 /// Arrow data.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use arrow_ipc::{CompressionType, RecordBatch};
 use arrow_schema::{DataType, Schema};
 
-use super::checked::Checked;
+use super::super::checked::Checked;
 
 /// The length that a buffer claims where it is stored as it is.
 pub(super) const NOT_PACKED: i64 = -1;

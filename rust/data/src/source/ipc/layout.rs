@@ -7,8 +7,8 @@ use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
 
+use super::super::checked::Checked;
 use super::bytes::Bytes;
-use super::checked::Checked;
 
 const MAGIC: &[u8] = b"ARROW1";
 const CONTINUATION: [u8; 4] = [0xff; 4];

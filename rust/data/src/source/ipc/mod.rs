@@ -4,13 +4,12 @@
 //! mapped: see [`super::file`]. A batch that unpacks to more than that, or cannot be read in pieces, is unpacked or copied
 //! to a scratch file. A file is foreign bytes: every length and position it claims is checked against the file before
 //! anything is allocated or read ([`claims`]), Arrow's own validation of offsets, dictionary keys and UTF-8 stays on, and
-//! a panic of the decoder becomes an error ([`checked`]).
+//! a panic of the decoder becomes an error ([`super::checked`]).
 //!
 //! A stream may end without its end marker, as the format allows, so one that is cut off between two
 //! messages reads as a shorter stream.
 
 mod bytes;
-mod checked;
 mod claims;
 mod described;
 mod layout;
@@ -27,11 +26,11 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{DictionaryBatch, MetadataVersion, RecordBatch as Described, root_as_message};
 use arrow_schema::SchemaRef;
 
+use super::checked::{Checked, catch_decoder_panic};
 use super::chunking::pieces;
 use super::file::{InputFile, PIECE, Pool};
 use super::{ChunkSource, Chunks};
 use bytes::Bytes;
-use checked::{Checked, catch_decoder_panic};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::scratch::Scratch;
 use layout::{Block, Layout};

@@ -6,7 +6,7 @@ use arrow_buffer::Buffer;
 use arrow_ipc::{CompressionType, DictionaryBatch, RecordBatch};
 use flatbuffers::FlatBufferBuilder;
 
-use super::checked::Checked;
+use super::super::checked::Checked;
 use super::claims::{NOT_PACKED, range, unpacked_length};
 use super::described::Description;
 use ferrank_runtime::scratch::Scratch;

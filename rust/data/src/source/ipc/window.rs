@@ -9,7 +9,7 @@ use arrow_ipc::{FieldNode, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use flatbuffers::FlatBufferBuilder;
 
-use super::checked::Checked;
+use super::super::checked::Checked;
 use super::claims;
 use super::described::Description;
 use super::unpack::ALIGN;

@@ -1,2 +1,0 @@
-#![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ferrank_fuzz::guided(ferrank_fuzz::parquet_footer, bytes));

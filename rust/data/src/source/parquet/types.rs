@@ -1,0 +1,137 @@
+//! The Arrow types of the columns of a Parquet file.
+//!
+//! Parquet has no type for categories, durations, and some others. Arrow's writers keep the types that columns had as a
+//! schema in the metadata. The types of the file decide, because that schema may be of another file: it tells only which
+//! columns were categories, and how integers and text are to be taken.
+
+use std::mem::discriminant;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_ipc::convert::try_schema_from_ipc_buffer;
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use parquet::arrow::{
+    ARROW_SCHEMA_META_KEY, FieldLevels, ProjectionMask, encode_arrow_schema, parquet_to_arrow_field_levels,
+    parquet_to_arrow_schema,
+};
+use parquet::file::metadata::{FileMetaData, KeyValue};
+use parquet::schema::types::SchemaDescriptor;
+
+use super::super::checked::Checked;
+use super::bytes::said;
+
+/// The columns of a file.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) schema: SchemaRef,
+    /// How the decoder is asked to read them.
+    asked: Fields,
+}
+
+impl Columns {
+    pub(super) fn new(file: &FileMetaData) -> Checked<Self> {
+        let own = parquet_to_arrow_schema(file.schema_descr(), None).map_err(said)?;
+        let written = written(file)?;
+        let written = |place: usize, own: &Field| {
+            written.as_ref().and_then(|schema| schema.fields().get(place)).filter(|field| field.name() == own.name())
+        };
+        let asked = own.fields().iter().enumerate().map(|(place, own)| match written(place, own) {
+            Some(field) => Arc::new(
+                Field::new(own.name(), asked(own.data_type(), field.data_type()), own.is_nullable())
+                    .with_metadata(field.metadata().clone()),
+            ),
+            None => own.clone(),
+        });
+        let asked: Fields = asked.collect();
+        let hint = encode_arrow_schema(&Schema::new(asked.clone()));
+        let hint = vec![KeyValue::new(ARROW_SCHEMA_META_KEY.to_string(), hint)];
+        let read = parquet_to_arrow_schema(file.schema_descr(), Some(&hint)).map_err(said)?;
+        let fields = read.fields().iter().enumerate().map(|(place, field)| {
+            let were_categories =
+                written(place, field).is_some_and(|field| matches!(field.data_type(), DataType::Dictionary(..)));
+            match were_categories && is_plain(field.data_type()) {
+                true => Arc::new(field.as_ref().clone().with_data_type(categories(field.data_type()))),
+                false => field.clone(),
+            }
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Fields>()));
+        Ok(Columns { schema, asked })
+    }
+
+    /// What the decoder needs to read the columns at `places`.
+    pub(super) fn levels(&self, file: &SchemaDescriptor, places: &[usize]) -> Checked<FieldLevels> {
+        let mask = ProjectionMask::roots(file, places.iter().copied());
+        parquet_to_arrow_field_levels(file, mask, Some(&self.asked)).map_err(said)
+    }
+}
+
+/// The schema that an Arrow writer has kept in the metadata.
+fn written(file: &FileMetaData) -> Checked<Option<Schema>> {
+    let metadata = file.key_value_metadata().into_iter().flatten();
+    let Some(text) = metadata.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY).find_map(|pair| pair.value.as_ref())
+    else {
+        return Ok(None);
+    };
+    let damaged = |what: String| format!("the schema of its writer: {what}");
+    let bytes = BASE64_STANDARD.decode(text).map_err(|error| damaged(error.to_string()))?;
+    try_schema_from_ipc_buffer(&bytes).map(Some).map_err(|error| damaged(error.to_string()))
+}
+
+/// As what a column of type `own` is read that was `written` as another. The decoder takes what it can of it.
+fn asked(own: &DataType, written: &DataType) -> DataType {
+    match written {
+        written if discriminant(own) != discriminant(written) && (own.is_nested() || written.is_nested()) => {
+            own.clone()
+        }
+        DataType::Dictionary(_, values) if is_text(values) => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+        }
+        DataType::Dictionary(_, values) => asked(own, values),
+        written => written.clone(),
+    }
+}
+
+fn is_text(kind: &DataType) -> bool {
+    matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn is_plain(kind: &DataType) -> bool {
+    kind.is_primitive() || *kind == DataType::Boolean
+}
+
+/// The type of categories whose values are of the type `values`. Those of times are in UTC: there is no table of zones.
+fn categories(values: &DataType) -> DataType {
+    let values = match values {
+        DataType::Timestamp(unit, _) => DataType::Timestamp(*unit, None),
+        other => other.clone(),
+    };
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(values))
+}
+
+/// A column as it is handed out, with the type `kind`.
+pub(super) fn stored(column: &ArrayRef, kind: &DataType) -> Checked<ArrayRef> {
+    match kind {
+        kind if column.data_type() == kind => Ok(column.clone()),
+        DataType::Dictionary(_, values) => encoded(column, values).map_err(|error| error.to_string()),
+        other => Err(format!("a column of type {other} was read as {}", column.data_type())),
+    }
+}
+
+/// The dictionary of a column; its values are of the type `kind`.
+fn encoded(column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, ArrowError> {
+    // Those that Arrow makes no dictionaries of, and times, whose zones would shift them.
+    let by = match kind {
+        DataType::Boolean => DataType::Int8,
+        DataType::Duration(_) | DataType::Timestamp(..) => DataType::Int64,
+        other => other.clone(),
+    };
+    let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(by.clone()));
+    let encoded = cast(&cast(column, &by)?, &dictionary)?;
+    let encoded = encoded.as_dictionary::<Int32Type>();
+    Ok(Arc::new(encoded.with_values(cast(encoded.values(), kind)?)))
+}
