@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Seek};
+use std::io::{BufReader, BufWriter, Error as IoError, Seek};
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,24 +13,28 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, Fields, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
 use parquet::column::page::{PageIterator, PageReader};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
+use rayon::prelude::*;
+use rayon::{current_num_threads, current_thread_index};
 
 use super::super::checked::Checked;
 use super::super::chunking::rows_per_chunk;
 use super::ParquetSource;
 use super::bytes::{Positioned, said};
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::Result as RunResult;
 use ferrank_runtime::scratch::Scratch;
 
 /// Parts of a row group, each of which may be a file that is open.
 const PARTS: usize = 256;
 /// Bytes of a value that repeats, which takes next to nothing in a file, once it is read.
 const VALUE_BYTES: usize = 8;
+/// Bytes of the reader of a column.
+const READER_BYTES: usize = 12 << 10;
 
 /// How much is read at a time.
 #[derive(Debug, Clone, Copy)]
@@ -41,18 +45,21 @@ pub(super) struct Limits {
     pub(super) part: usize,
     /// Most bytes that a column takes while it is read.
     pub(super) column: usize,
+    /// Bytes from which on several threads read columns.
+    pub(super) shared: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { group: 64 << 20, part: 24 << 20, column: 4 << 20 }
+        Limits { group: 64 << 20, part: 24 << 20, column: 4 << 20, shared: 1 << 20 }
     }
 }
 
 impl Limits {
-    /// Bytes that a column of `size` bytes takes while it is read beside others: a page, its dictionary, and both unpacked.
+    /// Bytes that a column of `size` bytes takes while it is read beside others: its reader, a page, its dictionary, and
+    /// both unpacked.
     fn while_read(&self, size: usize) -> usize {
-        size.saturating_mul(3).min(self.column)
+        size.saturating_mul(3).min(self.column) + READER_BYTES
     }
 
     /// Which columns of these sizes are read at a time.
@@ -103,6 +110,9 @@ impl Sizes {
     }
 }
 
+/// The number of some rows, and their columns.
+type Rows = (usize, Vec<ArrayRef>);
+
 /// A row group that is being read.
 pub(super) struct Group {
     parts: Vec<Part>,
@@ -112,100 +122,132 @@ pub(super) struct Group {
 
 /// Some columns of a row group.
 enum Part {
-    Read(Box<ParquetRecordBatchReader>),
-    Held(VecDeque<RecordBatch>),
+    Read(SideBySide),
+    Held(VecDeque<Rows>),
     Spooled(Box<StreamReader<BufReader<File>>>),
 }
 
 impl Part {
-    fn next(&mut self) -> Checked<Option<RecordBatch>> {
-        let next = match self {
-            Part::Read(reader) => reader.next(),
-            Part::Held(batches) => batches.pop_front().map(Ok),
-            Part::Spooled(reader) => reader.next(),
-        };
-        next.transpose().map_err(|error| error.to_string())
+    fn next(&mut self) -> Checked<Option<Rows>> {
+        match self {
+            Part::Read(columns) => columns.next(),
+            Part::Held(rows) => Ok(rows.pop_front()),
+            Part::Spooled(reader) => taken(reader.next()),
+        }
     }
+}
+
+fn taken(next: Option<Result<RecordBatch, ArrowError>>) -> Checked<Option<Rows>> {
+    let batch = next.transpose().map_err(|error| error.to_string())?;
+    Ok(batch.map(|batch| (batch.num_rows(), batch.columns().to_vec())))
+}
+
+/// The next rows of all columns, of which `parts` are the next of some.
+fn joined(parts: impl Iterator<Item = Option<Rows>>) -> Checked<Option<Rows>> {
+    let parts: Vec<Rows> = parts.map(|rows| rows.unwrap_or_default()).collect();
+    let n_rows = parts.first().map_or(0, |rows| rows.0);
+    if parts.iter().any(|rows| rows.0 != n_rows) {
+        return Err("the columns of a row group differ in length".into());
+    }
+    Ok((n_rows > 0).then(|| (n_rows, parts.into_iter().flat_map(|rows| rows.1).collect())))
 }
 
 impl Group {
     /// The columns at `places` of row group `number`.
-    pub(super) fn open(source: &ParquetSource, number: usize, places: &[usize], scratch: &Scratch) -> Result<Self> {
+    pub(super) fn open(source: &ParquetSource, number: usize, places: &[usize], scratch: &Scratch) -> RunResult<Self> {
         let (rows, sizes) = &source.sizes.0[number];
         let sizes: Vec<usize> = places.iter().map(|&place| sizes[place]).collect();
         let limits = &source.limits;
         let sum = |sizes: &mut dyn Iterator<Item = usize>| sizes.fold(0_usize, usize::saturating_add);
-        let is_small = sum(&mut sizes.iter().copied()) <= limits.group;
         let batch_rows = rows_per_chunk(places.len());
-        let part = |columns: &[usize]| source.file.decoded(|| read(source, number, columns, batch_rows));
-        let parts = match limits.parts(&sizes) {
-            // Side by side.
-            parts
-                if parts.len() == 1
-                    || (!is_small && sum(&mut sizes.iter().map(|&size| limits.while_read(size))) <= limits.group) =>
-            {
-                vec![Part::Read(Box::new(part(places)?))]
-            }
-            parts => parts
-                .into_iter()
-                .map(|columns| {
-                    let reader = part(&places[columns])?;
-                    if is_small { held(&source.file, reader) } else { spooled(&source.file, reader, scratch) }
-                })
-                .collect::<Result<_>>()?,
+        let open = |part: Range<usize>| {
+            source.file.decoded(|| SideBySide::open(source, number, &places[part.clone()], &sizes[part], batch_rows))
+        };
+        let parts = if sum(&mut sizes.iter().map(|&size| limits.while_read(size))) <= limits.group {
+            vec![Part::Read(open(0..places.len())?)]
+        } else {
+            let is_small = sum(&mut sizes.iter().copied()) <= limits.group;
+            let keep = |part| match is_small {
+                true => held(&source.file, open(part)?),
+                false => spooled(&source.file, open(part)?, scratch),
+            };
+            limits.parts(&sizes).into_iter().map(keep).collect::<RunResult<_>>()?
         };
         Ok(Group { parts, left: *rows })
     }
 
-    /// The number of the next rows, and their columns; none at the end.
-    pub(super) fn next_columns(&mut self) -> Checked<Option<(usize, Vec<ArrayRef>)>> {
-        let batches = self.parts.iter_mut().map(Part::next).collect::<Checked<Vec<_>>>()?;
-        let n_rows = batches[0].as_ref().map_or(0, RecordBatch::num_rows);
-        if batches.iter().any(|batch| batch.as_ref().map_or(0, RecordBatch::num_rows) != n_rows) {
-            return Err("the columns of a row group differ in length".into());
+    /// The next rows; none at the end.
+    pub(super) fn next(&mut self) -> Checked<Option<Rows>> {
+        let parts = self.parts.iter_mut().map(Part::next).collect::<Checked<Vec<_>>>()?;
+        let rows = joined(parts.into_iter())?;
+        let n_rows = rows.as_ref().map_or(0, |rows| rows.0 as u64);
+        self.left = self.left.checked_sub(n_rows).ok_or("a row group has more rows than the footer says")?;
+        if rows.is_none() && self.left > 0 {
+            return Err("a row group has fewer rows than the footer says".into());
         }
-        self.left = self.left.checked_sub(n_rows as u64).ok_or("a row group has more rows than the footer says")?;
-        if n_rows == 0 {
-            return if self.left == 0 {
-                Ok(None)
-            } else {
-                Err("a row group has fewer rows than the footer says".into())
-            };
-        }
-        let columns = batches.into_iter().flatten().flat_map(|batch| batch.columns().to_vec());
-        Ok(Some((n_rows, columns.collect())))
+        Ok(rows)
     }
 }
 
-/// Reads the columns at `places` side by side.
-fn read(
-    source: &ParquetSource,
-    number: usize,
-    places: &[usize],
-    batch_rows: usize,
-) -> Checked<ParquetRecordBatchReader> {
-    let metadata = &source.metadata;
-    let levels = source.columns.levels(metadata.file_metadata().schema_descr(), places)?;
-    let pages = Pages { file: &source.file, metadata, number };
-    ParquetRecordBatchReader::try_new_with_row_groups(&levels, &pages, batch_rows, None).map_err(said)
+/// Columns that are read side by side, by all threads of the pool where this is one of its threads.
+struct SideBySide(Vec<ParquetRecordBatchReader>);
+
+impl SideBySide {
+    /// The columns at `places`, which have these `sizes`.
+    fn open(
+        source: &ParquetSource,
+        number: usize,
+        places: &[usize],
+        sizes: &[usize],
+        batch_rows: usize,
+    ) -> Checked<Self> {
+        let metadata = &source.metadata;
+        let pages = Pages { file: &source.file, metadata, number };
+        let open = |part: Range<usize>| {
+            let levels = source.columns.levels(metadata.file_metadata().schema_descr(), &places[part])?;
+            ParquetRecordBatchReader::try_new_with_row_groups(&levels, &pages, batch_rows, None).map_err(said)
+        };
+        let n_bytes = sizes.iter().copied().fold(0, usize::saturating_add);
+        let n_threads = match current_thread_index() {
+            Some(_) if n_bytes >= source.limits.shared => current_num_threads(),
+            _ => 1,
+        };
+        let most = places.len().div_ceil(n_threads).max(1);
+        let parts = (0..places.len().max(1)).step_by(most).map(|first| first..(first + most).min(places.len()));
+        parts.map(open).collect::<Checked<_>>().map(SideBySide)
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::new(self.0.iter().flat_map(|reader| reader.schema().fields().to_vec()).collect::<Fields>())
+    }
+
+    fn next(&mut self) -> Checked<Option<Rows>> {
+        match &mut self.0[..] {
+            [reader] => taken(reader.next()),
+            readers => {
+                let parts: Checked<Vec<_>> = readers.par_iter_mut().map(|reader| taken(reader.next())).collect();
+                joined(parts?.into_iter())
+            }
+        }
+    }
 }
 
 /// Keeps the columns in memory.
-fn held(file: &Positioned, reader: ParquetRecordBatchReader) -> Result<Part> {
-    let batches =
-        file.decoded(|| reader.collect::<std::result::Result<_, ArrowError>>().map_err(|error| error.to_string()))?;
-    Ok(Part::Held(batches))
+fn held(file: &Positioned, mut columns: SideBySide) -> RunResult<Part> {
+    file.decoded(|| iter::from_fn(|| columns.next().transpose()).collect::<Checked<_>>()).map(Part::Held)
 }
 
 /// Keeps the columns in a file.
-fn spooled(file: &Positioned, mut reader: ParquetRecordBatchReader, scratch: &Scratch) -> Result<Part> {
+fn spooled(file: &Positioned, mut columns: SideBySide, scratch: &Scratch) -> RunResult<Part> {
     let failed = |error: ArrowError| match error {
         ArrowError::IoError(_, error) => scratch.failed(error),
-        other => scratch.failed(std::io::Error::other(other.to_string())),
+        other => scratch.failed(IoError::other(other)),
     };
+    let schema = Arc::new(columns.schema());
     let mut kept = scratch.file()?;
-    let mut writer = StreamWriter::try_new(BufWriter::new(&kept), &reader.schema()).map_err(failed)?;
-    while let Some(batch) = file.decoded(|| reader.next().transpose().map_err(|error| error.to_string()))? {
+    let mut writer = StreamWriter::try_new(BufWriter::new(&kept), &schema).map_err(failed)?;
+    while let Some((_, columns)) = file.decoded(|| columns.next())? {
+        let batch = RecordBatch::try_new(schema.clone(), columns).map_err(failed)?;
         writer.write(&batch).map_err(failed)?;
     }
     writer.finish().map_err(failed)?;
