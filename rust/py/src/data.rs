@@ -8,7 +8,7 @@ use ferrank::closed_sets::closed_sets as read_closed_sets;
 use ferrank::inspect::inspect as inspect_source;
 use ferrank::integer_targets::IntegerTargets;
 use ferrank::knn;
-use ferrank::source::{self, read_json as read_json_file, spill as spill_stream, write_ipc};
+use ferrank::source::{read_json as read_json_file, spill as spill_stream, write_ipc};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -4,14 +4,13 @@
 //! of a row group are read at a time, and kept until all are there: in memory where that is little, else in scratch files.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Error as IoError, Seek};
+use std::io::{BufWriter, Error as IoError};
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_ipc::reader::StreamReader;
+use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, Fields, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
@@ -123,16 +122,15 @@ pub(super) struct Group {
 /// Some columns of a row group.
 enum Part {
     Read(SideBySide),
-    Held(VecDeque<Rows>),
-    Spooled(Box<StreamReader<BufReader<File>>>),
+    /// In memory, or mapped.
+    Kept(VecDeque<Rows>),
 }
 
 impl Part {
     fn next(&mut self) -> Checked<Option<Rows>> {
         match self {
             Part::Read(columns) => columns.next(),
-            Part::Held(rows) => Ok(rows.pop_front()),
-            Part::Spooled(reader) => taken(reader.next()),
+            Part::Kept(rows) => Ok(rows.pop_front()),
         }
     }
 }
@@ -140,6 +138,15 @@ impl Part {
 fn taken(next: Option<Result<RecordBatch, ArrowError>>) -> Checked<Option<Rows>> {
     let batch = next.transpose().map_err(|error| error.to_string())?;
     Ok(batch.map(|batch| (batch.num_rows(), batch.columns().to_vec())))
+}
+
+/// `rows`, so many at a time.
+fn cut(rows: Rows, batch_rows: usize) -> impl Iterator<Item = Rows> {
+    let (n_rows, columns) = rows;
+    (0..n_rows).step_by(batch_rows).map(move |first| {
+        let length = batch_rows.min(n_rows - first);
+        (length, columns.iter().map(|column| column.slice(first, length)).collect())
+    })
 }
 
 /// The next rows of all columns, of which `parts` are the next of some.
@@ -160,16 +167,21 @@ impl Group {
         let limits = &source.limits;
         let sum = |sizes: &mut dyn Iterator<Item = usize>| sizes.fold(0_usize, usize::saturating_add);
         let batch_rows = rows_per_chunk(places.len());
-        let open = |part: Range<usize>| {
+        let open = |part: Range<usize>, batch_rows| {
             source.file.decoded(|| SideBySide::open(source, number, &places[part.clone()], &sizes[part], batch_rows))
         };
         let parts = if sum(&mut sizes.iter().map(|&size| limits.while_read(size))) <= limits.group {
-            vec![Part::Read(open(0..places.len())?)]
+            vec![Part::Read(open(0..places.len(), batch_rows)?)]
         } else {
             let is_small = sum(&mut sizes.iter().copied()) <= limits.group;
-            let keep = |part| match is_small {
-                true => held(&source.file, open(part)?),
-                false => spooled(&source.file, open(part)?, scratch),
+            let keep = |part| {
+                // Many rows of few columns take less time to decode; there is room for all that are asked for.
+                let many = batch_rows * (rows_per_chunk(1).min(*rows as usize) / batch_rows).max(1);
+                let columns = open(part, many)?;
+                match is_small {
+                    true => held(&source.file, columns, batch_rows),
+                    false => spooled(&source.file, columns, batch_rows, scratch),
+                }
             };
             limits.parts(&sizes).into_iter().map(keep).collect::<RunResult<_>>()?
         };
@@ -233,28 +245,34 @@ impl SideBySide {
 }
 
 /// Keeps the columns in memory.
-fn held(file: &Positioned, mut columns: SideBySide) -> RunResult<Part> {
-    file.decoded(|| iter::from_fn(|| columns.next().transpose()).collect::<Checked<_>>()).map(Part::Held)
+fn held(file: &Positioned, mut columns: SideBySide, batch_rows: usize) -> RunResult<Part> {
+    let mut kept = VecDeque::new();
+    while let Some(rows) = file.decoded(|| columns.next())? {
+        kept.extend(cut(rows, batch_rows));
+    }
+    Ok(Part::Kept(kept))
 }
 
 /// Keeps the columns in a file.
-fn spooled(file: &Positioned, mut columns: SideBySide, scratch: &Scratch) -> RunResult<Part> {
+fn spooled(file: &Positioned, mut columns: SideBySide, batch_rows: usize, scratch: &Scratch) -> RunResult<Part> {
     let failed = |error: ArrowError| match error {
         ArrowError::IoError(_, error) => scratch.failed(error),
         other => scratch.failed(IoError::other(other)),
     };
     let schema = Arc::new(columns.schema());
-    let mut kept = scratch.file()?;
-    let mut writer = StreamWriter::try_new(BufWriter::new(&kept), &schema).map_err(failed)?;
+    let spool = scratch.file()?;
+    let mut writer = StreamWriter::try_new(BufWriter::new(&spool), &schema).map_err(failed)?;
     while let Some((_, columns)) = file.decoded(|| columns.next())? {
         let batch = RecordBatch::try_new(schema.clone(), columns).map_err(failed)?;
         writer.write(&batch).map_err(failed)?;
     }
     writer.finish().map_err(failed)?;
     drop(writer);
-    kept.rewind().map_err(|error| scratch.failed(error))?;
-    let reader = StreamReader::try_new(BufReader::new(kept), None).map_err(failed)?;
-    Ok(Part::Spooled(Box::new(reader)))
+    let (mut decoder, mut mapped, mut kept) = (StreamDecoder::new(), scratch.map(&spool)?, VecDeque::new());
+    while let Some(batch) = decoder.decode(&mut mapped).map_err(failed)? {
+        kept.extend(cut((batch.num_rows(), batch.columns().to_vec()), batch_rows));
+    }
+    Ok(Part::Kept(kept))
 }
 
 /// The pages of a row group.
