@@ -16,15 +16,16 @@ use arrow_schema::{ArrowError, Fields, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
 use parquet::column::page::{PageIterator, PageReader};
 use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 use rayon::prelude::*;
 use rayon::{current_num_threads, current_thread_index};
 
 use super::super::checked::Checked;
 use super::super::chunking::rows_per_chunk;
-use super::ParquetSource;
+use super::super::file::InputFile;
 use super::bytes::{Positioned, said};
+use super::types::Columns;
 use ferrank_runtime::error::Result as RunResult;
 use ferrank_runtime::scratch::Scratch;
 
@@ -75,6 +76,29 @@ impl Limits {
         }
         parts.push(first..sizes.len());
         parts
+    }
+}
+
+/// A file whose footer was read.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub(super) bytes: Positioned,
+    pub(super) metadata: ParquetMetaData,
+    pub(super) columns: Columns,
+    pub(super) sizes: Sizes,
+    pub(super) limits: Limits,
+}
+
+impl OpenFile {
+    pub(super) fn new(file: InputFile) -> RunResult<Self> {
+        let bytes = Positioned::new(file);
+        let (metadata, columns, sizes) = bytes.decoded(|| {
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes).map_err(said)?;
+            let columns = Columns::new(metadata.file_metadata())?;
+            let sizes = Sizes::new(&metadata, columns.schema.fields().len())?;
+            Ok((metadata, columns, sizes))
+        })?;
+        Ok(OpenFile { bytes, metadata, columns, sizes, limits: Limits::default() })
     }
 }
 
@@ -161,14 +185,14 @@ fn joined(parts: impl Iterator<Item = Option<Rows>>) -> Checked<Option<Rows>> {
 
 impl Group {
     /// The columns at `places` of row group `number`.
-    pub(super) fn open(source: &ParquetSource, number: usize, places: &[usize], scratch: &Scratch) -> RunResult<Self> {
-        let (rows, sizes) = &source.sizes.0[number];
+    pub(super) fn open(file: &OpenFile, number: usize, places: &[usize], scratch: &Scratch) -> RunResult<Self> {
+        let (rows, sizes) = &file.sizes.0[number];
         let sizes: Vec<usize> = places.iter().map(|&place| sizes[place]).collect();
-        let limits = &source.limits;
+        let limits = &file.limits;
         let sum = |sizes: &mut dyn Iterator<Item = usize>| sizes.fold(0_usize, usize::saturating_add);
         let batch_rows = rows_per_chunk(places.len());
         let open = |part: Range<usize>, batch_rows| {
-            source.file.decoded(|| SideBySide::open(source, number, &places[part.clone()], &sizes[part], batch_rows))
+            file.bytes.decoded(|| SideBySide::open(file, number, &places[part.clone()], &sizes[part], batch_rows))
         };
         let parts = if sum(&mut sizes.iter().map(|&size| limits.while_read(size))) <= limits.group {
             vec![Part::Read(open(0..places.len(), batch_rows)?)]
@@ -179,8 +203,8 @@ impl Group {
                 let many = batch_rows * (rows_per_chunk(1).min(*rows as usize) / batch_rows).max(1);
                 let columns = open(part, many)?;
                 match is_small {
-                    true => held(&source.file, columns, batch_rows),
-                    false => spooled(&source.file, columns, batch_rows, scratch),
+                    true => held(&file.bytes, columns, batch_rows),
+                    false => spooled(&file.bytes, columns, batch_rows, scratch),
                 }
             };
             limits.parts(&sizes).into_iter().map(keep).collect::<RunResult<_>>()?
@@ -206,22 +230,16 @@ struct SideBySide(Vec<ParquetRecordBatchReader>);
 
 impl SideBySide {
     /// The columns at `places`, which have these `sizes`.
-    fn open(
-        source: &ParquetSource,
-        number: usize,
-        places: &[usize],
-        sizes: &[usize],
-        batch_rows: usize,
-    ) -> Checked<Self> {
-        let metadata = &source.metadata;
-        let pages = Pages { file: &source.file, metadata, number };
+    fn open(file: &OpenFile, number: usize, places: &[usize], sizes: &[usize], batch_rows: usize) -> Checked<Self> {
+        let metadata = &file.metadata;
+        let pages = Pages { bytes: &file.bytes, metadata, number };
         let open = |part: Range<usize>| {
-            let levels = source.columns.levels(metadata.file_metadata().schema_descr(), &places[part])?;
+            let levels = file.columns.levels(metadata.file_metadata().schema_descr(), &places[part])?;
             ParquetRecordBatchReader::try_new_with_row_groups(&levels, &pages, batch_rows, None).map_err(said)
         };
         let n_bytes = sizes.iter().copied().fold(0, usize::saturating_add);
         let n_threads = match current_thread_index() {
-            Some(_) if n_bytes >= source.limits.shared => current_num_threads(),
+            Some(_) if n_bytes >= file.limits.shared => current_num_threads(),
             _ => 1,
         };
         let most = places.len().div_ceil(n_threads).max(1);
@@ -277,7 +295,7 @@ fn spooled(file: &Positioned, mut columns: SideBySide, batch_rows: usize, scratc
 
 /// The pages of a row group.
 struct Pages<'a> {
-    file: &'a Positioned,
+    bytes: &'a Positioned,
     metadata: &'a ParquetMetaData,
     number: usize,
 }
@@ -294,8 +312,8 @@ impl RowGroups for Pages<'_> {
     }
 
     fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
-        let file = Arc::new(self.file.clone());
-        let pages = SerializedPageReader::new(file, self.group().column(column), self.num_rows(), None)?;
+        let bytes = Arc::new(self.bytes.clone());
+        let pages = SerializedPageReader::new(bytes, self.group().column(column), self.num_rows(), None)?;
         Ok(Box::new(OfColumn(Some(Box::new(pages)))))
     }
 

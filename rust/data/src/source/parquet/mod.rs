@@ -14,16 +14,13 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use super::checked::Checked;
 use super::file::InputFile;
 use super::{ChunkSource, Chunks};
-use bytes::{Positioned, said};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
-use groups::{Group, Limits, Sizes};
-use types::Columns;
+use groups::{Group, OpenFile};
 
 /// A Parquet file.
 ///
@@ -36,11 +33,7 @@ use types::Columns;
 /// ```
 #[derive(Debug)]
 pub struct ParquetSource {
-    file: Positioned,
-    metadata: Arc<ParquetMetaData>,
-    columns: Columns,
-    sizes: Sizes,
-    limits: Limits,
+    file: OpenFile,
     scratch: Option<PathBuf>,
 }
 
@@ -55,15 +48,7 @@ impl ParquetSource {
     }
 
     pub(super) fn from_file(file: InputFile, scratch: Option<&Path>) -> Result<Self> {
-        let file = Positioned::new(file);
-        let (metadata, columns, sizes) = file.decoded(|| {
-            let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(said)?;
-            let columns = Columns::new(metadata.file_metadata())?;
-            let sizes = Sizes::new(&metadata, columns.schema.fields().len())?;
-            Ok((metadata, columns, sizes))
-        })?;
-        let scratch = scratch.map(PathBuf::from);
-        Ok(ParquetSource { metadata: Arc::new(metadata), columns, sizes, limits: Limits::default(), scratch, file })
+        Ok(ParquetSource { file: OpenFile::new(file)?, scratch: scratch.map(PathBuf::from) })
     }
 
     pub(super) fn recognises(start: &[u8]) -> bool {
@@ -72,13 +57,13 @@ impl ParquetSource {
 
     /// A pass over the columns at these places.
     fn pass(&self, places: Vec<usize>) -> Result<Chunks<'_>> {
-        self.file.check()?;
-        let fields: Vec<_> = places.iter().map(|&place| self.columns.schema.field(place).clone()).collect();
+        self.file.bytes.check()?;
+        let fields: Vec<_> = places.iter().map(|&place| self.file.columns.schema.field(place).clone()).collect();
         Ok(Box::new(Pass {
             source: self,
             schema: Arc::new(Schema::new(fields)),
             places,
-            numbers: 0..self.metadata.num_row_groups(),
+            numbers: 0..self.file.metadata.num_row_groups(),
             group: None,
         }))
     }
@@ -86,11 +71,11 @@ impl ParquetSource {
 
 impl ChunkSource for ParquetSource {
     fn schema(&self) -> SchemaRef {
-        self.columns.schema.clone()
+        self.file.columns.schema.clone()
     }
 
     fn chunks(&self) -> Result<Chunks<'_>> {
-        self.pass((0..self.columns.schema.fields().len()).collect())
+        self.pass((0..self.file.columns.schema.fields().len()).collect())
     }
 
     fn chunks_of(&self, columns: &[usize]) -> Result<Chunks<'_>> {
@@ -98,11 +83,11 @@ impl ChunkSource for ParquetSource {
     }
 
     fn name(&self) -> &str {
-        self.file.name()
+        self.file.bytes.name()
     }
 
     fn rows_hint(&self) -> Option<u64> {
-        Some(self.sizes.rows())
+        Some(self.file.sizes.rows())
     }
 }
 
@@ -125,15 +110,15 @@ impl Pass<'_> {
                 None => {
                     let Some(number) = self.numbers.next() else { return Ok(None) };
                     let scratch = Scratch::new(source.scratch.as_deref());
-                    self.group.insert(Group::open(source, number, &self.places, &scratch)?)
+                    self.group.insert(Group::open(&source.file, number, &self.places, &scratch)?)
                 }
             };
-            let Some((n_rows, columns)) = source.file.decoded(|| group.next())? else {
+            let Some((n_rows, columns)) = source.file.bytes.decoded(|| group.next())? else {
                 self.group = None;
                 continue;
             };
             let schema = self.schema.clone();
-            let batch = source.file.decoded(|| {
+            let batch = source.file.bytes.decoded(|| {
                 let columns = columns.iter().zip(schema.fields());
                 let columns: Checked<_> =
                     columns.map(|(column, field)| types::stored(column, field.data_type())).collect();
@@ -175,6 +160,7 @@ mod tests {
     use rayon::ThreadPoolBuilder;
     use tempfile::TempDir;
 
+    use super::groups::Limits;
     use super::*;
 
     const ROWS: usize = 3_000;
@@ -242,7 +228,7 @@ mod tests {
         let pool = ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         // Side by side; in memory, a few columns at a time; by way of files.
         for (group, part) in [(64 << 20, 24 << 20), (230_000, 60_000), (50_000, 40_000)] {
-            source.limits = Limits { group, part, column: 10_000, shared: 0 };
+            source.file.limits = Limits { group, part, column: 10_000, shared: 0 };
             let read = || source.chunks().unwrap().collect::<Result<Vec<_>>>().unwrap();
             let found = read();
             for column in 0..rows.num_columns() {
