@@ -3,10 +3,13 @@
 import base64
 import datetime
 import decimal
+import io
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -147,6 +150,57 @@ def test_values_are_those_of_the_file_whatever_the_writer_says(
 
 
 @pytest.mark.parametrize("said", [b"%%%", b"", base64.b64encode(b"\xff" * 20), base64.b64encode(b"\0" * 8)])
-def test_what_the_writer_says_may_be_damaged(tmp_path: Path, said: bytes) -> None:
-    with pytest.raises(fr.FerrankError, match=r"t\.parquet: "):
-        fr.inspect(_written(tmp_path / "t.parquet", said))
+def test_what_the_writer_says_may_be_damaged(
+    tmp_path: Path, said: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = _written(tmp_path / "t.parquet", said)
+    assert pa.table(fr.Dataset(path, "y")).to_pydict() == PLAIN.to_pydict()
+    fr.inspect(path)
+    assert "t.parquet: the types that its writer notes beside the data are not used" in caplog.text
+
+
+def test_types_that_only_their_writer_knows_leave_the_others(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.parquet"
+    large = pl.Series([1, 2, 3] * 20, dtype=pl.Int128)
+    frame = pl.DataFrame({"large": large, "a": PLAIN["a"].to_pylist(), "y": PLAIN["y"].to_pylist()})
+    frame.write_parquet(path)
+    assert fr.rank(path, "y", drop=["large"], n_estimators=2).features == ["a"]
+    with pytest.raises(fr.ColumnTypeError, match="'large'"):
+        fr.rank(path, "y")
+    assert "panicked" not in capfd.readouterr().err
+
+
+def test_what_is_no_parquet_or_cannot_be_read_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pa.feather.write_feather(PLAIN, path)
+    with pytest.raises(fr.DataError, match=r"t\.parquet: this is no Parquet file; give it the suffix"):
+        fr.inspect(path)
+    path.write_bytes(b"PAR1 and what is encrypted PARE")
+    with pytest.raises(fr.DataError, match=r"t\.parquet: the Parquet file is encrypted; write it without"):
+        fr.inspect(path)
+
+
+def test_checksums_of_pages_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        PLAIN.select(["y"]), path, compression="none", use_dictionary=False, write_page_checksum=True
+    )
+    damaged = path.read_bytes().replace(PLAIN["y"].to_numpy()[7].tobytes(), bytes(8), 1)
+    path.write_bytes(damaged)
+    with pytest.raises(fr.DataError, match=r"t\.parquet: .*(?i:crc)"):
+        fr.inspect(path)
+
+
+@pytest.mark.parametrize("how", ["path", "open file"])
+def test_errors_while_rows_are_read_name_the_file_first(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(PLAIN.select(["a", "y"]), path, compression="none", use_dictionary=False)
+    start = pq.read_metadata(path).row_group(0).column(1).data_page_offset
+    damaged = bytearray(path.read_bytes())
+    damaged[start : start + 10] = b"\xff" * 10
+    path.write_bytes(damaged)
+    name = re.escape(str(path)) if how == "path" else "the open file"
+    with pytest.raises(fr.DataError, match=f"^{name}: the Parquet data are damaged or cut off: "):
+        fr.rank(path if how == "path" else io.BytesIO(damaged), "y")

@@ -21,7 +21,7 @@ from pyarrow import fs
 
 from ferrank.data.files import readers
 from ferrank.data.opening import TempFolder, scheme_of
-from ferrank.errors import ResourceError
+from ferrank.errors import DataError, ResourceError
 
 __all__ = ["fetched", "spooled"]
 
@@ -182,5 +182,15 @@ def spooled(data: Any, folder: TempFolder) -> Path:
 
 def _blocks(stream: Any) -> Iterator[bytes]:
     is_text = isinstance(stream, io.TextIOBase)
-    while block := stream.read(_BLOCK):
+
+    def read() -> Any:
+        try:
+            return stream.read(_BLOCK)
+        except (TypeError, UnicodeError) as error:
+            name = type(stream).__name__
+            raise DataError(
+                f"the open file: {name}.read: {error}; open it for reading bytes, 'rb', or give its path"
+            ) from error
+
+    while block := read():
         yield block.encode() if is_text else block

@@ -110,7 +110,9 @@ def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         try:
             yield from reader if schema is given else (batch.cast(schema) for batch in reader)
         except (pa.ArrowException, OSError) as error:
-            raise DataError(str(error)) from error
+            # Arrow puts in front what kind of error the engine's is.
+            text = str(error)
+            raise DataError(text.partition("External error: ")[2] or text) from error
 
     return schema, batches()
 

@@ -140,17 +140,28 @@ struct Kept {
     _kept: Py<PyAny>,
 }
 
+impl Kept {
+    /// `chunks`, in whose errors the source has the name of this one.
+    fn renamed<'a>(&'a self, chunks: ferrank::Result<Chunks<'a>>) -> ferrank::Result<Chunks<'a>> {
+        let renamed = |error| match error {
+            ferrank::Error::Data(text) => ferrank::Error::Data(text.replace(self.source.name(), &self.name)),
+            other => other,
+        };
+        Ok(Box::new(chunks.map_err(renamed)?.map(move |chunk| chunk.map_err(renamed))))
+    }
+}
+
 impl ChunkSource for Kept {
     fn schema(&self) -> SchemaRef {
         self.source.schema()
     }
 
     fn chunks(&self) -> ferrank::Result<Chunks<'_>> {
-        self.source.chunks()
+        self.renamed(self.source.chunks())
     }
 
     fn chunks_of(&self, columns: &[usize]) -> ferrank::Result<Chunks<'_>> {
-        self.source.chunks_of(columns)
+        self.renamed(self.source.chunks_of(columns))
     }
 
     fn name(&self) -> &str {

@@ -34,6 +34,9 @@ use pyo3::prelude::*;
 /// The engine behind `ferrank`.
 #[pymodule]
 mod _core {
+    use std::panic::{set_hook, take_hook};
+
+    use ferrank::source::is_decoding;
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -69,6 +72,13 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // A decoder that panics at foreign bytes is an error, of which the terminal sees no more. Of other panics it does.
+        let hook = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !is_decoding() {
+                hook(panic)
+            }
+        }));
         let end_runs = wrap_pyfunction!(super::exit::end_runs, module)?;
         module.py().import("atexit")?.call_method1("register", (end_runs,))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

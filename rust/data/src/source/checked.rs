@@ -1,16 +1,33 @@
 //! Results of decoding foreign bytes, and panics of the decoder as errors.
 //!
 //! What a file claims is checked before anything is decoded, so that a panic of the decoder is rare. One that happens
-//! all the same becomes an error; its message goes through the panic hook of the process, which is left alone.
+//! all the same becomes an error. The panic hook of the process is left alone: whoever owns it asks [`is_decoding`].
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether this thread decodes foreign bytes, so that a panic becomes an error of the data.
+///
+/// ```
+/// assert!(!ferrank_data::source::is_decoding());
+/// ```
+pub fn is_decoding() -> bool {
+    DEPTH.get() > 0
+}
 
 /// A result whose error says what is wrong with a file, without its name.
 pub(super) type Checked<T> = Result<T, String>;
 
 /// Runs `work`; a panic in it becomes an error with its message.
 pub(super) fn catch_decoder_panic<T>(work: impl FnOnce() -> Checked<T>) -> Checked<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+    DEPTH.set(DEPTH.get() + 1);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    DEPTH.set(DEPTH.get() - 1);
+    done.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         Err(text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it cannot be decoded").to_string())
     })
@@ -24,6 +41,7 @@ mod tests {
     fn a_panic_is_an_error_with_its_message() {
         assert_eq!(catch_decoder_panic(|| -> Checked<()> { panic!("too {}", "long") }), Err("too long".into()));
         assert_eq!(catch_decoder_panic(|| -> Checked<()> { panic!("short") }), Err("short".into()));
-        assert_eq!(catch_decoder_panic(|| Ok(1)), Ok(1));
+        assert_eq!(catch_decoder_panic(|| Ok(is_decoding())), Ok(true));
+        assert!(!is_decoding());
     }
 }

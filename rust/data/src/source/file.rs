@@ -161,15 +161,6 @@ impl InputFile {
         });
     }
 
-    /// Reads what is at byte `at`, up to the end of the file.
-    pub(super) fn read_some(&self, at: usize, into: &mut [u8]) -> IoResult<usize> {
-        let length = into.len().min(self.length.saturating_sub(at));
-        match self.with_file(|file| self.read_in(file, at, &mut into[..length]))? {
-            true => Ok(length),
-            false => Err(IoError::other(CHANGED)),
-        }
-    }
-
     /// The file from its first byte on.
     pub(super) fn text(&self) -> Text<'_> {
         Text { file: self, at: 0 }
@@ -186,7 +177,10 @@ pub(super) struct Text<'a> {
 
 impl Read for Text<'_> {
     fn read(&mut self, into: &mut [u8]) -> IoResult<usize> {
-        let length = self.file.read_some(self.at, into)?;
+        let length = into.len().min(self.file.length - self.at);
+        if !self.file.with_file(|file| self.file.read_in(file, self.at, &mut into[..length]))? {
+            return Err(IoError::other(CHANGED));
+        }
         self.at += length;
         Ok(length)
     }

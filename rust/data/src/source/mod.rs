@@ -39,6 +39,7 @@ mod spill;
 mod write;
 
 pub use arff::ArffSource;
+pub use checked::is_decoding;
 pub use chunking::cut;
 pub use ferrank_arff::HIERARCHY;
 pub use ipc::IpcSource;

@@ -21,14 +21,16 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use rayon::prelude::*;
 use rayon::{current_num_threads, current_thread_index};
 
-use super::super::checked::Checked;
+use super::super::checked::{Checked, catch_decoder_panic};
 use super::super::chunking::rows_per_chunk;
 use super::super::file::InputFile;
-use super::bytes::{Positioned, said};
+use super::bytes::{MARK, Positioned, said};
 use super::types::Columns;
-use ferrank_runtime::error::Result as RunResult;
+use ferrank_runtime::error::{Error, Result as RunResult};
 use ferrank_runtime::scratch::Scratch;
 
+/// What encrypted files end with.
+const ENCRYPTED: &[u8; 4] = b"PARE";
 /// Parts of a row group, each of which may be a file that is open.
 const PARTS: usize = 256;
 /// Bytes of a value that repeats, which takes next to nothing in a file, once it is read.
@@ -91,10 +93,19 @@ pub(super) struct OpenFile {
 
 impl OpenFile {
     pub(super) fn new(file: InputFile) -> RunResult<Self> {
+        let refused = |what| Err(Error::Data(format!("{}: {what}", file.name)));
+        if !file.start(MARK.len())?.starts_with(MARK) {
+            return refused("this is no Parquet file; give it the suffix of what it is");
+        }
+        let mut end = [0; ENCRYPTED.len()];
+        file.read(file.len() - end.len(), &mut end)?;
+        if end == *ENCRYPTED {
+            return refused("the Parquet file is encrypted; write it without encryption");
+        }
         let bytes = Positioned::new(file);
         let (metadata, columns, sizes) = bytes.decoded(|| {
-            let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes).map_err(said)?;
-            let columns = Columns::new(metadata.file_metadata())?;
+            let metadata = ParquetMetaDataReader::decode_metadata(&bytes.footer()?).map_err(said)?;
+            let columns = Columns::new(metadata.file_metadata(), bytes.name())?;
             let sizes = Sizes::new(&metadata, columns.schema.fields().len())?;
             Ok((metadata, columns, sizes))
         })?;
@@ -255,7 +266,8 @@ impl SideBySide {
         match &mut self.0[..] {
             [reader] => taken(reader.next()),
             readers => {
-                let parts: Checked<Vec<_>> = readers.par_iter_mut().map(|reader| taken(reader.next())).collect();
+                let next = |reader: &mut ParquetRecordBatchReader| catch_decoder_panic(|| taken(reader.next()));
+                let parts: Checked<Vec<_>> = readers.par_iter_mut().map(next).collect();
                 joined(parts?.into_iter())
             }
         }

@@ -6,6 +6,7 @@
 
 mod bytes;
 mod groups;
+mod thrift;
 mod types;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use arrow_schema::{Schema, SchemaRef};
 use super::checked::Checked;
 use super::file::InputFile;
 use super::{ChunkSource, Chunks};
+use bytes::MARK;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
 use groups::{Group, OpenFile};
@@ -52,7 +54,7 @@ impl ParquetSource {
     }
 
     pub(super) fn recognises(start: &[u8]) -> bool {
-        start.starts_with(b"PAR1")
+        start.starts_with(MARK)
     }
 
     /// A pass over the columns at these places.

@@ -21,8 +21,9 @@ use parquet::arrow::{
 };
 use parquet::file::metadata::{FileMetaData, KeyValue};
 use parquet::schema::types::SchemaDescriptor;
+use tracing::warn;
 
-use super::super::checked::Checked;
+use super::super::checked::{Checked, catch_decoder_panic};
 use super::bytes::said;
 
 /// The columns of a file.
@@ -34,9 +35,10 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn new(file: &FileMetaData) -> Checked<Self> {
+    /// The columns of the file that messages call `name`.
+    pub(super) fn new(file: &FileMetaData, name: &str) -> Checked<Self> {
         let own = parquet_to_arrow_schema(file.schema_descr(), None).map_err(said)?;
-        let written = written(file)?;
+        let written = written(file, name);
         let written = |place: usize, own: &Field| {
             written.as_ref().and_then(|schema| schema.fields().get(place)).filter(|field| field.name() == own.name())
         };
@@ -70,16 +72,16 @@ impl Columns {
     }
 }
 
-/// The schema that an Arrow writer has kept in the metadata.
-fn written(file: &FileMetaData) -> Checked<Option<Schema>> {
-    let metadata = file.key_value_metadata().into_iter().flatten();
-    let Some(text) = metadata.filter(|pair| pair.key == ARROW_SCHEMA_META_KEY).find_map(|pair| pair.value.as_ref())
-    else {
-        return Ok(None);
-    };
-    let damaged = |what: String| format!("the schema of its writer: {what}");
-    let bytes = BASE64_STANDARD.decode(text).map_err(|error| damaged(error.to_string()))?;
-    try_schema_from_ipc_buffer(&bytes).map(Some).map_err(|error| damaged(error.to_string()))
+/// The schema that an Arrow writer has kept in the metadata. It may have types that only its writer knows, such as
+/// integers of 128 bits; then the columns have the types of the file, and a warning says so.
+fn written(file: &FileMetaData, name: &str) -> Option<Schema> {
+    let mut metadata = file.key_value_metadata().into_iter().flatten();
+    let text = metadata.find(|pair| pair.key == ARROW_SCHEMA_META_KEY)?.value.as_ref()?;
+    let decoded = catch_decoder_panic(|| {
+        let bytes = BASE64_STANDARD.decode(text).map_err(|error| error.to_string())?;
+        try_schema_from_ipc_buffer(&bytes).map_err(|error| error.to_string())
+    });
+    decoded.map_err(|what| warn!("{name}: the types that its writer notes beside the data are not used: {what}")).ok()
 }
 
 /// As what a column of type `own` is read that was `written` as another. The decoder takes what it can of it.
