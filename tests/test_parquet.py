@@ -202,5 +202,5 @@ def test_errors_while_rows_are_read_name_the_file_first(tmp_path: Path, how: str
     damaged[start : start + 10] = b"\xff" * 10
     path.write_bytes(damaged)
     name = re.escape(str(path)) if how == "path" else "the open file"
-    with pytest.raises(fr.DataError, match=f"^{name}: the Parquet data are damaged or cut off: "):
+    with pytest.raises(fr.DataError, match=f"^{name}: column 'y' is damaged: "):
         fr.rank(path if how == "path" else io.BytesIO(damaged), "y")

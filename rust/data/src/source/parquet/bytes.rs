@@ -17,6 +17,8 @@ pub(super) const MARK: &[u8; 4] = b"PAR1";
 /// Bytes behind the footer: its length, and the mark that a file ends with.
 const TAIL: usize = 8;
 
+const DAMAGED: &str = "the Parquet data are damaged or cut off";
+
 /// What the decoder says in front of what is wrong, in this order.
 const PREFIXES: [&str; 3] = ["Parquet argument error: ", "Parquet error: ", "External: "];
 
@@ -69,9 +71,17 @@ impl Positioned {
             Ok(()) => {
                 let what =
                     PREFIXES.iter().fold(what.as_str(), |what, prefix| what.strip_prefix(prefix).unwrap_or(what));
-                Error::Data(format!("{}: the Parquet data are damaged or cut off: {what}", self.name()))
+                Error::Data(format!("{}: {DAMAGED}: {what}", self.name()))
             }
         })
+    }
+
+    /// `error` of reading `column` alone.
+    pub(super) fn in_column(&self, error: Error, column: &str) -> Error {
+        match error {
+            Error::Data(text) => Error::Data(text.replacen(DAMAGED, &format!("column '{column}' is damaged"), 1)),
+            other => other,
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use super::checked::Checked;
 use super::file::InputFile;
 use super::{ChunkSource, Chunks};
 use bytes::MARK;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::scratch::Scratch;
 use groups::{Group, OpenFile};
 
@@ -130,13 +130,29 @@ impl Pass<'_> {
             return batch.map(Some);
         }
     }
+
+    /// `error`, with the name of the column of the last row group that cannot be read, if there is one.
+    fn blamed(&self, error: Error) -> Error {
+        let Some(number) = self.numbers.start.checked_sub(1) else { return error };
+        let (file, scratch) = (&self.source.file, Scratch::new(self.source.scratch.as_deref()));
+        let read = |place: usize| {
+            let mut group = Group::open(file, number, &[place], &scratch)?;
+            while file.bytes.decoded(|| group.next())?.is_some() {}
+            Ok(())
+        };
+        let blamed = self.places.iter().zip(self.schema.fields()).find_map(|(&place, field)| {
+            let error = read(place).err()?;
+            Some(file.bytes.in_column(error, field.name()))
+        });
+        blamed.unwrap_or(error)
+    }
 }
 
 impl Iterator for Pass<'_> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.next_batch();
+        let next = self.next_batch().map_err(|error| self.blamed(error));
         if next.is_err() {
             // Nothing comes after an error.
             (self.numbers, self.group) = (0..0, None);
@@ -285,7 +301,8 @@ mod tests {
         };
         fs::write(&path, changed).unwrap();
         let error = ParquetSource::open(&path, None).unwrap().chunks().unwrap().next().unwrap().unwrap_err();
-        assert!(error.to_string().to_lowercase().contains("utf"), "{error}");
+        assert!(error.to_string().contains("t.parquet: column 'a' is damaged: "), "{error}");
+        assert!(error.to_string().contains("UTF-8"), "{error}");
         let binary = RecordBatch::try_from_iter([("a", Arc::new(BinaryArray::from(vec![&b"\xe9"[..]])) as ArrayRef)]);
         let source = ParquetSource::open(&write(&folder, &binary.unwrap()), None).unwrap();
         assert_eq!(source.schema().field(0).data_type(), &DataType::Binary);
