@@ -13,11 +13,8 @@ from ferrank.errors import ColumnTypeError, DataError, SettingError, hint
 __all__ = [
     "FROM_DTYPE",
     "CategoricalFeatures",
-    "as_dictionaries",
     "categorical_names",
     "is_from_dtype",
-    "is_plain",
-    "values_of",
     "with_categories",
 ]
 
@@ -89,13 +86,13 @@ def with_categories(rows: Passes, categorical: CategoricalFeatures | None) -> Pa
                 f"{rows.name}: no column '{name}' for the categorical features; {hint(name, names)}"
             )
         own = rows.schema.field(name).type
-        if is_plain(own):
-            given[names.index(name)] = values_of(own)
+        if _is_plain(own):
+            given[names.index(name)] = _values_of(own)
         elif not (pa.types.is_dictionary(own) or _is_text(own)):
             raise ColumnTypeError(
                 f"{rows.name}: column '{name}' is of type {own}, whose values are no categories; leave it out"
             )
-    return as_dictionaries(rows, given)
+    return _as_dictionaries(rows, given)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -104,19 +101,19 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
-def is_plain(kind: pa.DataType) -> bool:
+def _is_plain(kind: pa.DataType) -> bool:
     """Return whether values of this type are numbers, booleans, or times."""
     tests = (pa.types.is_primitive, pa.types.is_decimal128, pa.types.is_decimal256)
     return any(is_of(kind) for is_of in tests)
 
 
-def values_of(kind: pa.DataType) -> pa.DataType:
+def _values_of(kind: pa.DataType) -> pa.DataType:
     """Return the type of categories whose values have the type ``kind``."""
     # The engine has no table of time zones, by which it would convert categories; these are in UTC.
     return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
 
 
-def as_dictionaries(rows: Passes, values: Mapping[int, pa.DataType]) -> Passes:
+def _as_dictionaries(rows: Passes, values: Mapping[int, pa.DataType]) -> Passes:
     """Return ``rows`` with the columns at these places as dictionaries of these types."""
     if not values:
         return rows

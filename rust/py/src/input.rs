@@ -14,6 +14,7 @@ use pyo3::types::{PyCapsule, PyDict};
 use crate::arrays::ArraySource;
 use crate::error::to_py;
 use crate::factory::FactorySource;
+use crate::logs::configure;
 use crate::reader::{imported, reader};
 use crate::replay::Replay;
 use crate::{results, roles};
@@ -49,6 +50,8 @@ impl Source {
     #[staticmethod]
     #[pyo3(signature = (path, temp_dir=None))]
     fn parquet(py: Python<'_>, path: PathBuf, temp_dir: Option<PathBuf>) -> PyResult<Self> {
+        // Opening may warn, and comes before the first run, which would ask for the level of the loggers.
+        configure(py)?;
         let opened = py.detach(|| source::ParquetSource::open(&path, temp_dir.as_deref()));
         Ok(Source::new(opened.map_err(|e| to_py(py, e))?))
     }

@@ -72,7 +72,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // A decoder that panics at foreign bytes is an error, of which the terminal sees no more. Of other panics it does.
+        // The message of a panic while a file is decoded is in the error that it becomes; the terminal shows all other panics.
         let hook = take_hook();
         set_hook(Box::new(move |panic| {
             if !is_decoding() {

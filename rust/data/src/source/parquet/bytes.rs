@@ -43,7 +43,10 @@ impl Positioned {
         self.0.check()
     }
 
-    /// The footer, which tells where everything is.
+    /// Reads the footer: the metadata of the file, which say where its pages are.
+    ///
+    /// # Errors
+    /// The file does not end with a footer, or the footer is no Thrift structure.
     pub(super) fn footer(&self) -> Checked<Vec<u8>> {
         let read = |at: usize, bytes: &mut [u8]| self.0.read(at, bytes).map_err(|error| error.to_string());
         let tail = self.0.len().checked_sub(TAIL).ok_or("it has no footer")?;

@@ -175,7 +175,7 @@ fn taken(next: Option<Result<RecordBatch, ArrowError>>) -> Checked<Option<Rows>>
     Ok(batch.map(|batch| (batch.num_rows(), batch.columns().to_vec())))
 }
 
-/// `rows`, so many at a time.
+/// `rows` in pieces of `batch_rows` rows.
 fn cut(rows: Rows, batch_rows: usize) -> impl Iterator<Item = Rows> {
     let (n_rows, columns) = rows;
     (0..n_rows).step_by(batch_rows).map(move |first| {

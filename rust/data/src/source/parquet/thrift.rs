@@ -59,12 +59,12 @@ impl Reader<'_> {
             if byte == 0 {
                 return Ok(());
             }
-            // A field whose number is not told by its distance from the last.
+            // A difference of 0 from the number of the field before: the number follows.
             if byte >> 4 == 0 {
                 self.number()?;
             }
             match byte & 0xf {
-                1 | 2 => {} // a boolean is told by its type
+                1 | 2 => {} // true and false are types, without a value
                 kind => self.value(kind, depth)?,
             }
         }

@@ -1,8 +1,8 @@
 //! The Arrow types of the columns of a Parquet file.
 //!
 //! Parquet has no type for categories, durations, and some others. Arrow's writers keep the types that columns had as a
-//! schema in the metadata. The types of the file decide, because that schema may be of another file: it tells only which
-//! columns were categories, and how integers and text are to be taken.
+//! schema in the metadata. That schema may belong to another file, so that where the two contradict each other, the types
+//! of the file decide; the schema says which columns were categories, and what integers and text stand for.
 
 use std::mem::discriminant;
 use std::sync::Arc;
@@ -106,7 +106,8 @@ fn is_plain(kind: &DataType) -> bool {
     kind.is_primitive() || *kind == DataType::Boolean
 }
 
-/// The type of categories whose values are of the type `values`. Those of times are in UTC: there is no table of zones.
+/// The type of categories whose values are of the type `values`. Times are in UTC, because there is no table of
+/// time zones.
 fn categories(values: &DataType) -> DataType {
     let values = match values {
         DataType::Timestamp(unit, _) => DataType::Timestamp(*unit, None),
