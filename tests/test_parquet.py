@@ -204,3 +204,53 @@ def test_errors_while_rows_are_read_name_the_file_first(tmp_path: Path, how: str
     name = re.escape(str(path)) if how == "path" else "the open file"
     with pytest.raises(fr.DataError, match=f"^{name}: column 'y' is damaged: "):
         fr.rank(path if how == "path" else io.BytesIO(damaged), "y")
+
+
+def _frame(index: str | None) -> pd.DataFrame:
+    values = np.random.default_rng(2).normal(size=(60, 4))
+    rows = pd.Index([f"row {row // 2}" for row in range(60)], name=index)
+    return pd.DataFrame(values, columns=list("abcy"), index=rows)
+
+
+@pytest.mark.parametrize("index", [None, "patient"])
+def test_the_index_of_a_frame_is_no_feature(tmp_path: Path, index: str | None) -> None:
+    frame, path = _frame(index), tmp_path / "t.parquet"
+    frame.to_parquet(path)
+    table = pa.Table.from_pandas(frame)
+    pyarrow.feather.write_feather(table, tmp_path / "t.arrow")
+    assert table.num_columns == 5
+    wanted = fr.rank(frame, "y", n_estimators=5)
+    for data in (path, tmp_path / "t.arrow", table):
+        for roles in ({"target": "y"}, {"target_last": 1}):
+            found = fr.rank(data, n_estimators=5, **roles)
+            assert found.features == ["a", "b", "c"]
+            np.testing.assert_array_equal(found.importances(), wanted.importances())
+    assert fr.inspect(path)["columns"][4]["kind"] == "index"
+
+
+def test_the_index_of_a_frame_can_have_a_role(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    _frame("patient").to_parquet(path)
+    grouped = fr.rank(path, "y", groups="patient", n_estimators=5)
+    assert not np.array_equal(grouped.importances(), fr.rank(path, "y", n_estimators=5).importances())
+    assert fr.rank(path, "patient", n_estimators=5).features == ["a", "b", "c", "y"]
+    named = fr.rank(path, "y", categorical_features=["patient"], n_estimators=5)
+    assert named.features == ["a", "b", "c", "patient"]
+
+
+@pytest.mark.parametrize(
+    "note", [b"{", b"[]", b'{"index_columns": 1}', b'{"index_columns": [{"kind": "range"}, 3]}']
+)
+def test_a_note_about_the_index_may_be_anything(note: bytes) -> None:
+    table = pa.Table.from_pandas(_frame(None), preserve_index=False).replace_schema_metadata({"pandas": note})
+    features = table.drop_columns("y")
+    assert fr.rank(table, "y", n_estimators=5).features == ["a", "b", "c"]
+    assert fr.ForestRanker(n_estimators=5).fit(features, table["y"]).n_features_in_ == 3
+
+
+def test_an_index_is_no_feature_beside_values_of_the_target() -> None:
+    frame = _frame(None)
+    features = pa.Table.from_pandas(frame[["a", "b", "c"]])
+    ranker = fr.ForestRanker(n_estimators=5).fit(features, frame["y"])
+    assert list(ranker.feature_names_in_) == ["a", "b", "c"]
+    assert fr.rank(features, frame["y"], n_estimators=5).features == ["a", "b", "c"]

@@ -25,9 +25,10 @@ def inspect(
     -------
     dict
         ``rows``; ``labels``, the columns that the file marks as labels; and ``columns``, for each a dict with
-        ``name``, ``type``, ``kind``, ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None if
-        not counted), ``top`` (most frequent categories or labels with counts) and ``task`` (that it makes as
-        a target).
+        ``name``, ``type``, ``kind`` ("numeric", "nominal", "boolean", "label", "hierarchical", "index" of a
+        pandas frame, or "unsupported"), ``missing`` (rows), ``range`` (lowest, highest), ``distinct`` (None
+        if not counted), ``top`` (most frequent categories or labels with counts) and ``task`` (that it makes
+        as a target).
 
     Raises
     ------

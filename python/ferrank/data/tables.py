@@ -8,7 +8,16 @@ import pyarrow as pa
 
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
-__all__ = ["as_matrix", "as_table", "check_names", "checked", "numbers_of", "readable", "values_of"]
+__all__ = [
+    "as_matrix",
+    "as_table",
+    "check_names",
+    "checked",
+    "numbers_of",
+    "readable",
+    "row_label_names",
+    "values_of",
+]
 
 _BUNCH = (
     "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
@@ -85,6 +94,18 @@ def as_table(data: Any) -> Any:
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def row_label_names(schema: pa.Schema) -> list[str]:
+    """Return the columns that hold the index of the pandas frame which ``schema`` was made from."""
+    try:
+        frame = schema.pandas_metadata
+    except ValueError:  # the engine passes over such metadata, too
+        return []
+    names = frame.get("index_columns") if isinstance(frame, dict) else None
+    if not isinstance(names, list):
+        return []
+    return [name for name in names if isinstance(name, str) and name in schema.names]
 
 
 def check_names(names: Iterable[Any], source: str) -> None:

@@ -15,7 +15,7 @@ from ferrank.data.libraries import from_library
 from ferrank.data.opening import numbered
 from ferrank.data.source import read_all
 from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.data.tables import as_matrix, as_table, check_names, checked
+from ferrank.data.tables import as_matrix, as_table, check_names, checked, row_label_names
 from ferrank.data.values import (
     Column,
     Names,
@@ -179,6 +179,8 @@ def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], A
         validate_data(estimator, X, y, reset=reset, skip_check_array=True)
         return matrix[0], plain(matrix[1], "X")
     table = pa.table(as_table(X))
+    if row_labels := row_label_names(table.schema):
+        X = table = table.drop_columns(row_labels)
     check_names(table.column_names, "X")
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if 0 in table.shape:

@@ -11,6 +11,7 @@ use crate::column::{MISSING, categories, numbers};
 use crate::integer_targets::{MOST_CLASSES, may_be_integers};
 use crate::labels::LabelSets;
 use crate::reservation::Reservation;
+use crate::row_labels::row_labels;
 use crate::schema::{Kind, Task};
 use crate::source::{ChunkSource, LABEL, ROLE};
 use ferrank_runtime::error::{Error, Result};
@@ -52,6 +53,8 @@ pub enum ColumnKind {
     Label,
     /// Sets of labels out of a hierarchy: lists of strings, or a CLUS hierarchical attribute.
     Hierarchical,
+    /// The index of a pandas frame: labels of rows, which are no feature.
+    Index,
     /// A type that cannot be ranked.
     Unsupported,
 }
@@ -65,6 +68,7 @@ impl ColumnKind {
             ColumnKind::Boolean => "boolean",
             ColumnKind::Label => "label",
             ColumnKind::Hierarchical => "hierarchical",
+            ColumnKind::Index => "index",
             ColumnKind::Unsupported => "unsupported",
         }
     }
@@ -86,7 +90,7 @@ impl ColumnKind {
             ColumnKind::Nominal | ColumnKind::Boolean => Some(Task::Classification),
             ColumnKind::Label => Some(Task::MultiLabel),
             ColumnKind::Hierarchical => Some(Task::Hierarchical),
-            ColumnKind::Unsupported => None,
+            ColumnKind::Index | ColumnKind::Unsupported => None,
         }
     }
 }
@@ -180,7 +184,11 @@ pub fn inspect(source: &dyn ChunkSource, monitor: &Monitor) -> Result<Inspection
         }
         rows += chunk.num_rows() as u64;
     }
-    let columns: Vec<Column> = schema.fields().iter().zip(counts).map(|(field, counts)| counts.column(field)).collect();
+    let mut columns: Vec<Column> =
+        schema.fields().iter().zip(counts).map(|(field, counts)| counts.column(field)).collect();
+    for place in row_labels(&schema) {
+        (columns[place].kind, columns[place].task) = (ColumnKind::Index, None);
+    }
     let labels = columns.iter().filter(|column| column.kind == ColumnKind::Label);
     Ok(Inspection { rows, labels: labels.map(|column| column.name.clone()).collect(), columns })
 }
@@ -212,7 +220,7 @@ impl Counts {
             ColumnKind::Nominal | ColumnKind::Boolean | ColumnKind::Label | ColumnKind::Hierarchical => {
                 Values::Categories(HashMap::new(), 0)
             }
-            ColumnKind::Unsupported => Values::Uncounted,
+            ColumnKind::Index | ColumnKind::Unsupported => Values::Uncounted,
         };
         Counts { kind, missing: 0, values, most, more: false }
     }

@@ -45,6 +45,7 @@ pub mod labels;
 pub mod profile;
 mod reservation;
 mod rest;
+mod row_labels;
 pub mod schema;
 pub mod source;
 mod sparse;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::column::{is_text, is_text_list, is_time};
 use crate::groups::can_group;
 use crate::hierarchy::{Edge, Hierarchy};
+use crate::row_labels::row_labels;
 use crate::source::{ChunkSource, HIERARCHY, LABEL, ROLE};
 use ferrank_runtime::error::{Error, Result, check, nearest};
 use ferrank_runtime::with_methods;
@@ -385,6 +386,8 @@ struct Resolver<'a> {
     schema: &'a Schema,
     source: &'a str,
     position: FxHashMap<&'a str, usize>,
+    /// Columns that are neither features nor the last ones.
+    row_labels: FxHashSet<usize>,
 }
 
 impl<'a> Resolver<'a> {
@@ -400,7 +403,7 @@ impl<'a> Resolver<'a> {
                 )));
             }
         }
-        Ok(Resolver { schema, source, position })
+        Ok(Resolver { schema, source, position, row_labels: row_labels(schema) })
     }
 
     fn find(&self, name: &str, role: &str) -> Result<usize> {
@@ -462,6 +465,7 @@ impl<'a> Resolver<'a> {
         let categorical = self.categorical_features(roles, &taken)?;
         let features = (0..self.schema.fields().len())
             .filter(|column| !taken.contains_key(column))
+            .filter(|column| !self.row_labels.contains(column) || categorical.contains(column))
             .map(|column| {
                 let feature = self.attribute(column, "feature")?;
                 let kind = if categorical.contains(&column) { Kind::Nominal } else { feature.kind };
@@ -550,18 +554,24 @@ impl<'a> Resolver<'a> {
 
     fn target_columns(&self, roles: &Roles) -> Result<Vec<usize>> {
         let targets = &roles.targets;
-        let total = self.schema.fields().len();
+        let all = 0..self.schema.fields().len();
         let columns: Vec<usize> = match targets {
             Targets::Named(names) => names.iter().map(|n| self.find(n, "target")).collect::<Result<_>>()?,
-            Targets::Last(count) if *count >= total => {
-                return Err(Error::Setting(format!(
-                    "target_last: {count} of {total} columns of {} leaves no feature",
-                    self.source
-                )));
+            Targets::Last(count) => {
+                let mut columns: Vec<usize> = all.filter(|column| !self.row_labels.contains(column)).collect();
+                let n_columns = columns.len();
+                match n_columns.checked_sub(*count).filter(|&n_features| n_features > 0) {
+                    Some(n_features) => columns.split_off(n_features),
+                    None => {
+                        return Err(Error::Setting(format!(
+                            "target_last: {count} of {n_columns} columns of {} leaves no feature",
+                            self.source
+                        )));
+                    }
+                }
             }
-            Targets::Last(count) => (total - count..total).collect(),
             Targets::Labels => {
-                (0..total).filter(|&c| self.schema.field(c).metadata().get(ROLE).is_some_and(|r| r == LABEL)).collect()
+                all.filter(|&c| self.schema.field(c).metadata().get(ROLE).is_some_and(|r| r == LABEL)).collect()
             }
         };
         if roles.task == Some(Task::Unsupervised) {

@@ -133,11 +133,12 @@ impl InputFile {
     /// Ok if the file is as it was. One that took the name of an open file since does not matter: the open one is the old one.
     ///
     /// # Errors
-    /// [`Error::Data`] if it was written to, or cut short.
+    /// [`Error::Data`] if it was written to, or cut short; that of the system if it does not say.
     pub(super) fn check(&self) -> Result<()> {
         match self.with_file(|file| self.is_unchanged(file)) {
             Ok(true) => Ok(()),
-            _ => Err(self.changed()),
+            Ok(false) => Err(self.changed()),
+            Err(error) => Err(Error::file(&self.name, error)),
         }
     }
 

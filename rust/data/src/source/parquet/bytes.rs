@@ -1,7 +1,7 @@
 //! The bytes of a Parquet file, as the decoder asks for them.
 
 use std::io::{Cursor, Error as IoError, Read, Result as IoResult};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -27,20 +27,24 @@ const HEADERS: [usize; 4] = [1 << 10, 1 << 14, 1 << 18, 1 << 26];
 
 /// A file that is read from any place.
 #[derive(Debug, Clone)]
-pub(super) struct Positioned(Arc<InputFile>);
+pub(super) struct Positioned {
+    file: Arc<InputFile>,
+    /// Why the file could not be read, of which the decoder gets the words alone.
+    failed: Arc<Mutex<Option<Error>>>,
+}
 
 impl Positioned {
     pub(super) fn new(file: InputFile) -> Self {
-        Positioned(Arc::new(file))
+        Positioned { file: Arc::new(file), failed: Arc::default() }
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.0.name
+        &self.file.name
     }
 
     /// Ok if the file is as it was when it was opened.
     pub(super) fn check(&self) -> Result<()> {
-        self.0.check()
+        self.file.check()
     }
 
     /// Reads the footer: the metadata of the file, which say where its pages are.
@@ -48,35 +52,49 @@ impl Positioned {
     /// # Errors
     /// The file does not end with a footer, or the footer is no Thrift structure.
     pub(super) fn footer(&self) -> Checked<Vec<u8>> {
-        let read = |at: usize, bytes: &mut [u8]| self.0.read(at, bytes).map_err(|error| error.to_string());
-        let tail = self.0.len().checked_sub(TAIL).ok_or("it has no footer")?;
+        let tail = self.file.len().checked_sub(TAIL).ok_or("it has no footer")?;
         let (mut length, mut mark) = ([0; 4], [0; 4]);
-        read(tail, &mut length)?;
-        read(tail + length.len(), &mut mark)?;
+        self.read(tail, &mut length)?;
+        self.read(tail + length.len(), &mut mark)?;
         if mark != *MARK {
             return Err("it does not end as Parquet files do".into());
         }
         let length = u32::from_le_bytes(length) as usize;
         let start = tail.checked_sub(length).ok_or("its footer is longer than the file")?;
         let mut footer = vec![0; tail - start];
-        read(start, &mut footer)?;
+        self.read(start, &mut footer)?;
         thrift::length(&footer).map_err(|_| "its footer is no structure")?;
         Ok(footer)
+    }
+
+    /// Fills `into` with what is at byte `at`.
+    fn read(&self, at: usize, into: &mut [u8]) -> Checked<()> {
+        self.file.read(at, into).map_err(|error| {
+            let what = error.to_string();
+            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            what
+        })
     }
 
     /// What `work` decodes.
     ///
     /// # Errors
-    /// It fails or panics; where the file was changed since it was opened, the error says so.
+    /// It fails or panics. Where the file could not be read, or was changed since it was opened, the error says so.
     pub(super) fn decoded<T>(&self, work: impl FnOnce() -> Checked<T>) -> Result<T> {
-        catch_decoder_panic(work).map_err(|what| match self.check() {
-            Err(changed) => changed,
-            Ok(()) => {
+        catch_decoder_panic(work).map_err(|what| match self.failure() {
+            Some(failed) => failed,
+            None => {
                 let what =
                     PREFIXES.iter().fold(what.as_str(), |what, prefix| what.strip_prefix(prefix).unwrap_or(what));
                 Error::Data(format!("{}: {DAMAGED}: {what}", self.name()))
             }
         })
+    }
+
+    /// Why the bytes are not those of the file that was opened.
+    fn failure(&self) -> Option<Error> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.or_else(|| self.check().err())
     }
 
     /// `error` of reading `column` alone.
@@ -101,7 +119,7 @@ pub(super) fn said(error: ParquetError) -> String {
 
 impl Length for Positioned {
     fn len(&self) -> u64 {
-        self.0.len() as u64
+        self.file.len() as u64
     }
 }
 
@@ -115,11 +133,11 @@ impl ChunkReader for Positioned {
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let at = usize::try_from(start)?;
         // What a file claims is not allocated before it is seen to be there.
-        if at.checked_add(length).is_none_or(|end| end > self.0.len()) {
+        if at.checked_add(length).is_none_or(|end| end > self.file.len()) {
             return Err(ParquetError::EOF(format!("{length} bytes at byte {at} are beyond the end")));
         }
         let mut bytes = vec![0; length];
-        self.0.read(at, &mut bytes).map_err(|error| ParquetError::General(error.to_string()))?;
+        self.read(at, &mut bytes).map_err(ParquetError::General)?;
         Ok(bytes.into())
     }
 }
@@ -135,8 +153,8 @@ impl Header {
     fn checked(&self) -> Checked<Vec<u8>> {
         let wrong = || Err(format!("there is no header of a page at byte {}", self.at));
         for most in HEADERS {
-            let mut bytes = vec![0; most.min(self.file.0.len().saturating_sub(self.at))];
-            self.file.0.read(self.at, &mut bytes).map_err(|error| error.to_string())?;
+            let mut bytes = vec![0; most.min(self.file.file.len().saturating_sub(self.at))];
+            self.file.read(self.at, &mut bytes)?;
             match thrift::length(&bytes) {
                 Ok(_) => return Ok(bytes),
                 Err(Flaw::CutOff) => {}

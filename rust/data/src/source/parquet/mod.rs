@@ -180,6 +180,7 @@ mod tests {
 
     use super::groups::Limits;
     use super::*;
+    use crate::row_labels::PANDAS;
 
     const ROWS: usize = 3_000;
 
@@ -320,5 +321,29 @@ mod tests {
         assert!(error.contains("was changed while it was read"), "{error}");
         assert!(chunks.next().is_none());
         assert!(source.chunks().is_err());
+    }
+
+    #[test]
+    fn a_file_that_the_system_does_not_read_is_not_called_damaged() {
+        let folder = TempDir::new().unwrap();
+        let path = write(&folder, &table());
+        // Of many files, the last are opened for each piece.
+        let sources: Vec<_> = (0..20).map(|_| ParquetSource::open(&path, None).unwrap()).collect();
+        let mut chunks = sources[19].chunks().unwrap();
+        assert!(chunks.next().unwrap().is_ok());
+        fs::remove_file(&path).unwrap();
+        let error = chunks.next().unwrap().unwrap_err().to_string();
+        assert!(!error.contains("damaged") && error.contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn what_pandas_notes_about_a_frame_is_kept() {
+        let folder = TempDir::new().unwrap();
+        let rows = table();
+        let note = r#"{"index_columns": ["word"]}"#;
+        let schema = rows.schema().as_ref().clone().with_metadata([(PANDAS.into(), note.into())].into());
+        let path = write(&folder, &rows.with_schema(Arc::new(schema)).unwrap());
+        let schema = ParquetSource::open(&path, None).unwrap().schema();
+        assert_eq!(schema.metadata().get(PANDAS).map(String::as_str), Some(note));
     }
 }

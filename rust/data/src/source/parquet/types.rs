@@ -25,6 +25,7 @@ use tracing::warn;
 
 use super::super::checked::{Checked, catch_decoder_panic};
 use super::bytes::said;
+use crate::row_labels::PANDAS;
 
 /// The columns of a file.
 #[derive(Debug)]
@@ -38,9 +39,12 @@ impl Columns {
     /// The columns of the file that messages call `name`.
     pub(super) fn new(file: &FileMetaData, name: &str) -> Checked<Self> {
         let own = parquet_to_arrow_schema(file.schema_descr(), None).map_err(said)?;
-        let written = written(file, name);
+        let schema_written = schema_written(file, name);
         let written = |place: usize, own: &Field| {
-            written.as_ref().and_then(|schema| schema.fields().get(place)).filter(|field| field.name() == own.name())
+            schema_written
+                .as_ref()
+                .and_then(|schema| schema.fields().get(place))
+                .filter(|field| field.name() == own.name())
         };
         let asked = own.fields().iter().enumerate().map(|(place, own)| match written(place, own) {
             Some(field) => Arc::new(
@@ -61,8 +65,10 @@ impl Columns {
                 false => field.clone(),
             }
         });
-        let schema = Arc::new(Schema::new(fields.collect::<Fields>()));
-        Ok(Columns { schema, asked })
+        let fields: Fields = fields.collect();
+        let frame = noted(file, PANDAS).or_else(|| schema_written.as_ref()?.metadata().get(PANDAS));
+        let metadata = frame.map(|text| (PANDAS.to_string(), text.clone())).into_iter().collect();
+        Ok(Columns { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), asked })
     }
 
     /// What the decoder needs to read the columns at `places`.
@@ -72,11 +78,15 @@ impl Columns {
     }
 }
 
+/// What the metadata of the file say under `key`.
+fn noted<'a>(file: &'a FileMetaData, key: &str) -> Option<&'a String> {
+    file.key_value_metadata()?.iter().find(|pair| pair.key == key)?.value.as_ref()
+}
+
 /// The schema that an Arrow writer has kept in the metadata. It may have types that only its writer knows, such as
 /// integers of 128 bits; then the columns have the types of the file, and a warning says so.
-fn written(file: &FileMetaData, name: &str) -> Option<Schema> {
-    let mut metadata = file.key_value_metadata().into_iter().flatten();
-    let text = metadata.find(|pair| pair.key == ARROW_SCHEMA_META_KEY)?.value.as_ref()?;
+fn schema_written(file: &FileMetaData, name: &str) -> Option<Schema> {
+    let text = noted(file, ARROW_SCHEMA_META_KEY)?;
     let decoded = catch_decoder_panic(|| {
         let bytes = BASE64_STANDARD.decode(text).map_err(|error| error.to_string())?;
         try_schema_from_ipc_buffer(&bytes).map_err(|error| error.to_string())
