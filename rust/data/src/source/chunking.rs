@@ -5,8 +5,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-const ROWS: usize = 65_536;
+const ROWS: usize = sized(65_536, 16);
 const CELLS: usize = 4 << 20;
+
+/// How much is read at a time: `usual`, and `fuzzed` under `cargo fuzz`, whose small files would never reach it.
+pub(super) const fn sized(usual: usize, fuzzed: usize) -> usize {
+    if cfg!(fuzzing) { fuzzed } else { usual }
+}
 
 /// Most rows of a chunk with so many columns: 65,536, and no more than 4 million cells.
 pub(super) fn rows_per_chunk(columns: usize) -> usize {

@@ -19,12 +19,13 @@ use std::time::SystemTime;
 
 use arrow_buffer::Buffer;
 
+use super::chunking::sized;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::files::{read_exact_at, regular, will_need};
 use ferrank_runtime::pages::Large;
 
 /// Bytes that are read at a time, where they can be read in pieces.
-pub(super) const PIECE: usize = 8 << 20;
+pub(super) const PIECE: usize = sized(8 << 20, 512);
 /// Pieces of memory that are kept to be used again.
 const KEPT: usize = 2;
 

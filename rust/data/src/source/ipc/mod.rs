@@ -27,7 +27,7 @@ use arrow_ipc::{DictionaryBatch, MetadataVersion, RecordBatch as Described, root
 use arrow_schema::SchemaRef;
 
 use super::checked::{Checked, catch_decoder_panic};
-use super::chunking::pieces;
+use super::chunking::{pieces, sized};
 use super::file::{InputFile, PIECE, Pool};
 use super::{ChunkSource, Chunks};
 use bytes::Bytes;
@@ -69,7 +69,7 @@ const PREFIX: usize = 8;
 const MOST_AHEAD: usize = 128 << 20;
 
 /// Bytes that are copied at a time.
-const BLOCK: usize = 1 << 20;
+const BLOCK: usize = sized(1 << 20, 100);
 
 impl IpcSource {
     /// Opens the Arrow file or stream at `path`.

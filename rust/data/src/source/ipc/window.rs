@@ -13,15 +13,16 @@ use super::super::checked::Checked;
 use super::claims;
 use super::described::Description;
 use super::unpack::ALIGN;
+use crate::source::chunking::sized;
 use crate::source::file::{InputFile, Pool};
 use ferrank_runtime::scratch::Scratch;
 
 /// Bits of a byte: where rows begin in a bitmap.
 const BITS: usize = 8;
 /// Rows that are read together, whatever they take.
-const LEAST_ROWS: usize = 64;
+const LEAST_ROWS: usize = sized(64, 8);
 /// Bytes from which on rows are kept in a file.
-const MOST_MEMORY: usize = 64 << 20;
+const MOST_MEMORY: usize = sized(64 << 20, 400);
 
 /// Returns true if some rows of columns of `schema` can be read without the others.
 pub(super) fn can_cut(schema: &Schema) -> bool {

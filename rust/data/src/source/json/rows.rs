@@ -4,8 +4,10 @@ use std::io::Read;
 
 use memchr::memchr2;
 
+use super::super::chunking::sized;
+
 /// Bytes read at a time.
-const BLOCK: usize = 1 << 18;
+const BLOCK: usize = sized(1 << 18, 32);
 /// Most bytes of a row, which is held as a whole.
 const LONGEST: usize = 64 << 20;
 const MARK: &[u8] = b"\xef\xbb\xbf";

@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use rayon::{current_num_threads, current_thread_index};
 
 use super::super::checked::{Checked, catch_decoder_panic};
-use super::super::chunking::rows_per_chunk;
+use super::super::chunking::{rows_per_chunk, sized};
 use super::super::file::InputFile;
 use super::bytes::{MARK, Positioned, said};
 use super::types::Columns;
@@ -36,7 +36,7 @@ const PARTS: usize = 256;
 /// Bytes of a value that repeats, which takes next to nothing in a file, once it is read.
 const VALUE_BYTES: usize = 8;
 /// Bytes of the reader of a column.
-const READER_BYTES: usize = 12 << 10;
+const READER_BYTES: usize = sized(12 << 10, 100);
 
 /// How much is read at a time.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,12 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { group: 64 << 20, part: 24 << 20, column: 4 << 20, shared: 1 << 20 }
+        Limits {
+            group: sized(64 << 20, 2_000),
+            part: sized(24 << 20, 1_000),
+            column: sized(4 << 20, 500),
+            shared: sized(1 << 20, 0),
+        }
     }
 }
 
