@@ -58,9 +58,11 @@ def killed(data: pa.Table, name: str, path: Path, seconds: float, rng: random.Ra
         while child.is_alive() and (not path.exists() or path.stat().st_size < wanted):
             time.sleep(0)
         if rng.random() < 0.4 and child.is_alive():
-            refused = second(data, name, path)
-            if not child.is_alive():
-                refused = None
+            # It may have finished, but not while it is stopped.
+            os.kill(child.pid or 0, signal.SIGSTOP)
+            now = os.waitid(os.P_PID, child.pid or 0, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            if now is not None and now.si_code == os.CLD_STOPPED and not path.read_bytes().endswith(END):
+                refused = second(data, name, path)
     if child.is_alive():
         os.kill(child.pid or 0, signal.SIGKILL)
     child.join()

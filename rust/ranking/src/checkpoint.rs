@@ -119,8 +119,8 @@ impl Log {
         let open = || OpenOptions::new().read(true).write(true).open(path);
         let mut file = match open() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                create(path, &begin).map_err(failed)?;
-                open().map_err(failed)?
+                let created = create(path, &begin).map_err(failed)?;
+                created.map_or_else(|| open().map_err(failed), Ok)?
             }
             opened => opened.map_err(failed)?,
         };
@@ -220,13 +220,16 @@ impl Log {
     }
 }
 
-/// Makes the file at `path`, unless it came to be meanwhile. It appears with all of `begin` in it.
-fn create(path: &Path, begin: &[u8]) -> std::io::Result<()> {
+/// Makes the file at `path`, unless it came to be meanwhile. It appears with all of `begin` in it, and locked.
+fn create(path: &Path, begin: &[u8]) -> std::io::Result<Option<File>> {
     let mut file = unfinished(path)?;
     file.write_all(begin)?;
     file.as_file().sync_all()?;
+    // Some file systems have no locks.
+    let _ = file.as_file().try_lock();
     match file.persist_noclobber(path) {
-        Err(error) if error.error.kind() != ErrorKind::AlreadyExists => Err(error.error),
-        _ => Ok(()),
+        Ok(mut file) => file.rewind().map(|()| Some(file)),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error.error),
     }
 }

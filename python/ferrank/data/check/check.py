@@ -63,8 +63,9 @@ def check(
         repeated rows                 rows that are the same
         ============================  =============================================================
 
-        Rows are sampled, at most 10,000 and at least 1,000 of them. Columns whose type cannot be ranked are
-        left out. Beyond 4,000 numeric columns, near copies are not looked for.
+        Rows are sampled, at most 10,000 and at least 1,000 of them. A column whose type cannot be ranked is
+        an error, as in a ranking; name it in ``drop``. Beyond 4,000 numeric columns, near copies are not
+        looked for.
 
     Raises
     ------
