@@ -167,9 +167,12 @@ pub struct Inspection {
 /// Reads `source` once and describes its columns, in memory bounded by their number.
 ///
 /// # Errors
-/// The errors of reading the source, or a request to stop.
+/// There are no columns; the errors of reading the source, or a request to stop.
 pub fn inspect(source: &dyn ChunkSource, monitor: &Monitor) -> Result<Inspection> {
     let schema = source.schema();
+    if schema.fields().is_empty() {
+        return Err(Error::Data(format!("{}: there are no columns", source.name())));
+    }
     let most = (BUDGET / schema.fields().len().max(1)).clamp(DISTINCT.1, DISTINCT.0);
     let mut counts: Vec<Counts> = schema.fields().iter().map(|field| Counts::new(field, most)).collect();
     let mut rows = 0;

@@ -14,7 +14,9 @@ use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::files::regular;
 
 /// Largest label file that is read, in bytes.
-const LARGEST: u64 = 64 << 20;
+const LARGEST: u64 = 16 << 20;
+/// Bytes from one element to the next: the time to parse one grows with the square of its attributes.
+const LONGEST: usize = 4 << 10;
 
 /// A source whose labels are marked.
 pub(super) struct Labelled {
@@ -81,6 +83,9 @@ fn read(path: &Path) -> Result<HashSet<String>> {
         return Err(wrong(format!("{size} bytes are too many for a label file; is it the data?")));
     }
     let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
+    if text.split('<').any(|element| element.len() > LONGEST) {
+        return Err(wrong(format!("an element or text of more than {LONGEST} bytes; a label file has none")));
+    }
     let tree = roxmltree::Document::parse(text.trim_start_matches('\u{feff}'))
         .map_err(|e| wrong(format!("this is not XML: {e}; a label file names the labels of a data set")))?;
     let mut names = HashSet::new();

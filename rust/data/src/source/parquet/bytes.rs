@@ -63,7 +63,8 @@ impl Positioned {
         let start = tail.checked_sub(length).ok_or("its footer is longer than the file")?;
         let mut footer = vec![0; tail - start];
         self.read(start, &mut footer)?;
-        thrift::length(&footer).map_err(|_| "its footer is no structure")?;
+        thrift::check_footer(&footer)
+            .map_err(|_| "its footer is no structure, or columns lie too deep within others")?;
         Ok(footer)
     }
 
@@ -117,27 +118,40 @@ pub(super) fn said(error: ParquetError) -> String {
     }
 }
 
-impl Length for Positioned {
-    fn len(&self) -> u64 {
-        self.file.len() as u64
+/// The bytes of a column.
+pub(super) struct ColumnBytes {
+    file: Positioned,
+    /// Most bytes of a page once it is unpacked.
+    most: usize,
+}
+
+impl ColumnBytes {
+    pub(super) fn new(file: Positioned, most: usize) -> Self {
+        ColumnBytes { file, most }
     }
 }
 
-impl ChunkReader for Positioned {
+impl Length for ColumnBytes {
+    fn len(&self) -> u64 {
+        self.file.file.len() as u64
+    }
+}
+
+impl ChunkReader for ColumnBytes {
     type T = Header;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        Ok(Header { file: self.clone(), at: usize::try_from(start)?, bytes: None })
+        Ok(Header { file: self.file.clone(), at: usize::try_from(start)?, most: self.most, bytes: None })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let at = usize::try_from(start)?;
         // What a file claims is not allocated before it is seen to be there.
-        if at.checked_add(length).is_none_or(|end| end > self.file.len()) {
+        if at.checked_add(length).is_none_or(|end| end > self.file.file.len()) {
             return Err(ParquetError::EOF(format!("{length} bytes at byte {at} are beyond the end")));
         }
         let mut bytes = vec![0; length];
-        self.read(at, &mut bytes).map_err(ParquetError::General)?;
+        self.file.read(at, &mut bytes).map_err(ParquetError::General)?;
         Ok(bytes.into())
     }
 }
@@ -146,6 +160,8 @@ impl ChunkReader for Positioned {
 pub(super) struct Header {
     file: Positioned,
     at: usize,
+    /// Most bytes of the page once it is unpacked.
+    most: usize,
     bytes: Option<Cursor<Vec<u8>>>,
 }
 
@@ -155,7 +171,8 @@ impl Header {
         for most in HEADERS {
             let mut bytes = vec![0; most.min(self.file.file.len().saturating_sub(self.at))];
             self.file.read(self.at, &mut bytes)?;
-            match thrift::length(&bytes) {
+            match thrift::page_size(&bytes) {
+                Ok(size) if size > self.most => return Err("a page takes more bytes than the footer says".into()),
                 Ok(_) => return Ok(bytes),
                 Err(Flaw::CutOff) => {}
                 Err(Flaw::Wrong) => return wrong(),

@@ -8,16 +8,16 @@ use std::io::{BufWriter, Error as IoError};
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, Fields, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
-use parquet::column::page::{PageIterator, PageReader};
+use parquet::column::page::PageIterator;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
-use parquet::file::serialized_reader::SerializedPageReader;
 use rayon::prelude::*;
 use rayon::{current_num_threads, current_thread_index};
 
@@ -25,6 +25,7 @@ use super::super::checked::{Checked, catch_decoder_panic};
 use super::super::chunking::{rows_per_chunk, sized};
 use super::super::file::InputFile;
 use super::bytes::{MARK, Positioned, said};
+use super::pages::{Column, OfColumn, Taken};
 use super::types::Columns;
 use ferrank_runtime::error::{Error, Result as RunResult};
 use ferrank_runtime::scratch::Scratch;
@@ -35,6 +36,8 @@ const ENCRYPTED: &[u8; 4] = b"PARE";
 const PARTS: usize = 256;
 /// Bytes of a value that repeats, which takes next to nothing in a file, once it is read.
 const VALUE_BYTES: usize = 8;
+/// Bytes of texts that are too short to matter.
+const SHORT: usize = 1 << 10;
 /// Bytes of the reader of a column.
 const READER_BYTES: usize = sized(12 << 10, 100);
 
@@ -49,6 +52,8 @@ pub(super) struct Limits {
     pub(super) column: usize,
     /// Bytes from which on several threads read columns.
     pub(super) shared: usize,
+    /// Bytes that texts of rows may take that are read at a time.
+    pub(super) texts: usize,
 }
 
 impl Default for Limits {
@@ -58,6 +63,7 @@ impl Default for Limits {
             part: sized(24 << 20, 1_000),
             column: sized(4 << 20, 500),
             shared: sized(1 << 20, 0),
+            texts: sized(16 << 20, 100),
         }
     }
 }
@@ -115,6 +121,26 @@ impl OpenFile {
             Ok((metadata, columns, sizes))
         })?;
         Ok(OpenFile { bytes, metadata, columns, sizes, limits: Limits::default() })
+    }
+
+    /// The column `leaf`, as the file counts those within columns, of row group `number`.
+    fn column(&self, number: usize, leaf: usize) -> Column<'_> {
+        let group = self.metadata.row_group(number);
+        Column { file: &self.bytes, described: group.column(leaf), rows: group.num_rows() as usize }
+    }
+
+    /// Bytes that a row may take of texts in the columns at `places` of row group `number`.
+    fn widths(&self, number: usize, places: &[usize]) -> Checked<Vec<usize>> {
+        let descriptor = self.metadata.file_metadata().schema_descr();
+        let mut asked = vec![None; self.columns.schema.fields().len()];
+        places.iter().enumerate().for_each(|(at, &place)| asked[place] = Some(at));
+        let mut widths = vec![0_usize; places.len()];
+        for leaf in 0..descriptor.num_columns() {
+            if let Some(at) = asked[descriptor.get_column_root_idx(leaf)] {
+                widths[at] = widths[at].saturating_add(self.column(number, leaf).row_bytes()?);
+            }
+        }
+        Ok(widths)
     }
 }
 
@@ -203,27 +229,38 @@ impl Group {
     /// The columns at `places` of row group `number`.
     pub(super) fn open(file: &OpenFile, number: usize, places: &[usize], scratch: &Scratch) -> RunResult<Self> {
         let (rows, sizes) = &file.sizes.0[number];
-        let sizes: Vec<usize> = places.iter().map(|&place| sizes[place]).collect();
         let limits = &file.limits;
+        let widths = file.bytes.decoded(|| file.widths(number, places))?;
+        let sizes: Vec<usize> = places
+            .iter()
+            .zip(&widths)
+            .map(|(&place, &width)| {
+                let repeated = if width > SHORT { width.saturating_mul(*rows as usize) } else { 0 };
+                sizes[place].max(repeated)
+            })
+            .collect();
         let sum = |sizes: &mut dyn Iterator<Item = usize>| sizes.fold(0_usize, usize::saturating_add);
-        let batch_rows = rows_per_chunk(places.len());
+        let is_read = sum(&mut sizes.iter().map(|&size| limits.while_read(size))) <= limits.group;
+        let parts = if is_read { iter::once(0..places.len()).collect() } else { limits.parts(&sizes) };
+        // Rows of some columns whose texts fit.
+        let fit = |part: &Range<usize>| (limits.texts / sum(&mut widths[part.clone()].iter().copied()).max(1)).max(1);
+        let batch_rows = parts.iter().map(fit).fold(rows_per_chunk(places.len()), usize::min);
         let open = |part: Range<usize>, batch_rows| {
             file.bytes.decoded(|| SideBySide::open(file, number, &places[part.clone()], &sizes[part], batch_rows))
         };
-        let parts = if sum(&mut sizes.iter().map(|&size| limits.while_read(size))) <= limits.group {
-            vec![Part::Read(open(0..places.len(), batch_rows)?)]
-        } else {
-            let is_small = sum(&mut sizes.iter().copied()) <= limits.group;
-            let keep = |part| {
-                // Many rows of few columns take less time to decode; there is room for all that are asked for.
-                let many = batch_rows * (rows_per_chunk(1).min(*rows as usize) / batch_rows).max(1);
-                let columns = open(part, many)?;
-                match is_small {
-                    true => held(&file.bytes, columns, batch_rows),
-                    false => spooled(&file.bytes, columns, batch_rows, scratch),
-                }
-            };
-            limits.parts(&sizes).into_iter().map(keep).collect::<RunResult<_>>()?
+        let is_small = sum(&mut sizes.iter().copied()) <= limits.group;
+        let keep = |part: Range<usize>| {
+            // Many rows of few columns take less time to decode; there is room for all that are asked for.
+            let most = rows_per_chunk(1).min(*rows as usize).min(fit(&part));
+            let columns = open(part, batch_rows * (most / batch_rows).max(1))?;
+            match is_small {
+                true => held(&file.bytes, columns, batch_rows),
+                false => spooled(&file.bytes, columns, batch_rows, scratch),
+            }
+        };
+        let parts = match is_read {
+            true => vec![Part::Read(open(0..places.len(), batch_rows)?)],
+            false => parts.into_iter().map(keep).collect::<RunResult<_>>()?,
         };
         Ok(Group { parts, left: *rows })
     }
@@ -242,13 +279,17 @@ impl Group {
 }
 
 /// Columns that are read side by side, by all threads of the pool where this is one of its threads.
-struct SideBySide(Vec<ParquetRecordBatchReader>);
+struct SideBySide {
+    readers: Vec<ParquetRecordBatchReader>,
+    taken: Taken,
+}
 
 impl SideBySide {
     /// The columns at `places`, which have these `sizes`.
     fn open(file: &OpenFile, number: usize, places: &[usize], sizes: &[usize], batch_rows: usize) -> Checked<Self> {
         let metadata = &file.metadata;
-        let pages = Pages { bytes: &file.bytes, metadata, number };
+        let taken = Taken::default();
+        let pages = Pages { file, number, taken: &taken };
         let open = |part: Range<usize>| {
             let levels = file.columns.levels(metadata.file_metadata().schema_descr(), &places[part])?;
             ParquetRecordBatchReader::try_new_with_row_groups(&levels, &pages, batch_rows, None).map_err(said)
@@ -260,15 +301,17 @@ impl SideBySide {
         };
         let most = places.len().div_ceil(n_threads).max(1);
         let parts = (0..places.len().max(1)).step_by(most).map(|first| first..(first + most).min(places.len()));
-        parts.map(open).collect::<Checked<_>>().map(SideBySide)
+        let readers = parts.map(open).collect::<Checked<_>>()?;
+        Ok(SideBySide { readers, taken })
     }
 
     fn schema(&self) -> Schema {
-        Schema::new(self.0.iter().flat_map(|reader| reader.schema().fields().to_vec()).collect::<Fields>())
+        Schema::new(self.readers.iter().flat_map(|reader| reader.schema().fields().to_vec()).collect::<Fields>())
     }
 
     fn next(&mut self) -> Checked<Option<Rows>> {
-        match &mut self.0[..] {
+        self.taken.store(0, Ordering::Relaxed);
+        match &mut self.readers[..] {
             [reader] => taken(reader.next()),
             readers => {
                 let next = |reader: &mut ParquetRecordBatchReader| catch_decoder_panic(|| taken(reader.next()));
@@ -312,46 +355,26 @@ fn spooled(file: &Positioned, mut columns: SideBySide, batch_rows: usize, scratc
 
 /// The pages of a row group.
 struct Pages<'a> {
-    bytes: &'a Positioned,
-    metadata: &'a ParquetMetaData,
+    file: &'a OpenFile,
     number: usize,
-}
-
-impl Pages<'_> {
-    fn group(&self) -> &RowGroupMetaData {
-        self.metadata.row_group(self.number)
-    }
+    taken: &'a Taken,
 }
 
 impl RowGroups for Pages<'_> {
     fn num_rows(&self) -> usize {
-        self.group().num_rows() as usize
+        self.file.metadata.row_group(self.number).num_rows() as usize
     }
 
-    fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
-        let bytes = Arc::new(self.bytes.clone());
-        let pages = SerializedPageReader::new(bytes, self.group().column(column), self.num_rows(), None)?;
-        Ok(Box::new(OfColumn(Some(Box::new(pages)))))
+    fn column_chunks(&self, leaf: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        let pages = self.file.column(self.number, leaf).pages(self.taken.clone())?;
+        Ok(Box::new(OfColumn(Some(pages))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
-        Box::new(iter::once(self.group()))
+        Box::new(iter::once(self.file.metadata.row_group(self.number)))
     }
 
     fn metadata(&self) -> &ParquetMetaData {
-        self.metadata
+        &self.file.metadata
     }
 }
-
-/// The pages of a column in one row group.
-struct OfColumn(Option<Box<dyn PageReader>>);
-
-impl Iterator for OfColumn {
-    type Item = ParquetResult<Box<dyn PageReader>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.take().map(Ok)
-    }
-}
-
-impl PageIterator for OfColumn {}

@@ -5,7 +5,9 @@
 //! decoder becomes an error.
 
 mod bytes;
+mod delta;
 mod groups;
+mod pages;
 mod thrift;
 mod types;
 
@@ -247,7 +249,7 @@ mod tests {
         let pool = ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         // Side by side; in memory, a few columns at a time; by way of files.
         for (group, part) in [(64 << 20, 24 << 20), (230_000, 60_000), (50_000, 40_000)] {
-            source.file.limits = Limits { group, part, column: 10_000, shared: 0 };
+            source.file.limits = Limits { group, part, column: 10_000, shared: 0, texts: 10_000 };
             let read = || source.chunks().unwrap().collect::<Result<Vec<_>>>().unwrap();
             let found = read();
             for column in 0..rows.num_columns() {
