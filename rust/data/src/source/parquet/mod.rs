@@ -137,15 +137,25 @@ impl Pass<'_> {
     fn blamed(&self, error: Error) -> Error {
         let Some(number) = self.numbers.start.checked_sub(1) else { return error };
         let (file, scratch) = (&self.source.file, Scratch::new(self.source.scratch.as_deref()));
-        let read = |place: usize| {
-            let mut group = Group::open(file, number, &[place], &scratch)?;
-            while file.bytes.decoded(|| group.next())?.is_some() {}
-            Ok(())
+        let failure = |some: Range<usize>| {
+            let read = || {
+                let mut group = Group::open(file, number, &self.places[some], &scratch)?;
+                while file.bytes.decoded(|| group.next())?.is_some() {}
+                Ok(())
+            };
+            read().err()
         };
-        let blamed = self.places.iter().zip(self.schema.fields()).find_map(|(&place, field)| {
-            let error = read(place).err()?;
-            Some(file.bytes.in_column(error, field.name()))
-        });
+        // The first half of those that are left, if it fails, else the second, so that many columns are read a few times.
+        let mut some = 0..self.places.len();
+        while some.len() > 1 {
+            let middle = some.start + some.len() / 2;
+            match failure(some.start..middle) {
+                Some(_) => some.end = middle,
+                None => some.start = middle,
+            }
+        }
+        let name = some.clone().next().map(|place| self.schema.field(place).name());
+        let blamed = name.zip(failure(some)).map(|(name, error)| file.bytes.in_column(error, name));
         blamed.unwrap_or(error)
     }
 }
