@@ -24,7 +24,7 @@ import ferrank
 from ferrank.cli import main
 from ferrank.cli.main import build_parser
 
-COMMAND = [sys.executable, "-m", "ferrank.cli"]
+COMMAND = [sys.executable, "-m", "ferrank"]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,10 @@
 """What people get wrong, and what they are told."""
 
+import logging
+import pickle
 import re
 import time
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 import ferrank
-from ferrank import ColumnTypeError, DataError, FerrankError, ForestRanker, ResourceError, SettingError
+from ferrank import ColumnTypeError, DataError, FerrankError, ForestRanker, ResourceError, SettingError, logs
 from ferrank.cli.main import main
 
 N = 30
@@ -301,6 +304,37 @@ def test_names_that_would_color_a_terminal(capsys: pytest.CaptureFixture[str], t
     frame.to_parquet(tmp_path / "red.parquet")
     assert main(["rank", str(tmp_path / "red.parquet"), "--target", "\x1b[0m"]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [DataError, SettingError, ColumnTypeError, ResourceError, FerrankError])
+def test_errors_show_foreign_text_without_control_characters(error: type[FerrankError]) -> None:
+    found = error("column '\x1b[31m\x07\x9b\u202eé名':\nrename it")
+    assert str(found) == r"column '\x1b[31m\x07\x9b\u202eé名':" "\nrename it"
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+
+
+def test_tracebacks_do_not_color_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n1,2\n2,3,\x1b[31m\u202e\n", encoding="utf-8")
+    twice = pa.table([Y, Y], names=["\x1b[31m\u202e"] * 2)
+    for call in (lambda: ferrank.inspect(path), lambda: rank(twice)):
+        with pytest.raises(DataError) as found:
+            call()
+        shown = "".join(traceback.format_exception_only(found.value))
+        causes = [found.value.__cause__] if found.value.__cause__ else []
+        shown += "".join(map(str, causes))
+        assert r"\x1b[31m\u202e" in shown
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
+def test_events_show_foreign_text_without_control_characters(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    events = [(logging.WARNING, "ferrank.data", "column '\x1b[31m\n'", 0.0)]
+    monkeypatch.setattr("ferrank._core.take_events", lambda: events)
+    logs.emit()
+    assert caplog.messages == [r"column '\x1b[31m\n'"]
 
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="a system without devices")

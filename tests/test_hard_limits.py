@@ -90,7 +90,7 @@ def test_a_run_that_is_stopped_leaves_no_scratch_file(data: Path, tmp_path: Path
 
 def test_following_the_advice_about_memory_helps(data: Path, tmp_path: Path) -> None:
     def ranked(limit: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "ferrank.cli", "rank", str(data), "--target", "y", "--trees", "2"]
+        command = [sys.executable, "-m", "ferrank", "rank", str(data), "--target", "y", "--trees", "2"]
         command += ["--score", "genie3", "--score", "permutation", "--json"]
         command += ["--memory", limit, "--temp-dir", str(tmp_path)]
         return subprocess.run(command, capture_output=True, text=True, check=False)

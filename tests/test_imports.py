@@ -13,8 +13,9 @@ import ferrank
 
 ROOT = Path(ferrank.__file__).parent
 LAYERS = [
-    "_interpreter","errors", "logs", "progress", "run", "output", "resources", "data", "datasets", "ranking",
-          "distributed", "rankers", "rebate", "trees", "evaluate", "model_selection", "cli"]  # fmt: skip
+    "_interpreter", "escape", "errors", "logs", "progress", "run", "output", "resources", "data", "datasets",
+          "ranking", "distributed", "rankers", "rebate", "trees", "evaluate", "model_selection", "cli",
+          "__main__"]  # fmt: skip
 """From the bottom up: each may import those before it."""
 
 

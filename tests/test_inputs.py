@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 import threading
+import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -188,7 +190,7 @@ def test_settings_of_csv_files(settings: dict[str, Any], message: str) -> None:
 
 def test_options_of_csv_files_in_the_shell(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", FRAME, sep="#", header=False, encoding="cp1250")
-    command = [sys.executable, "-m", "ferrank.cli", "inspect", str(path)]
+    command = [sys.executable, "-m", "ferrank", "inspect", str(path)]
     options = ["--delimiter", "#", "--no-header", "--encoding", "cp1250"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
     assert "x4" in done.stdout
@@ -259,6 +261,54 @@ def test_numpy_files(tmp_path: Path) -> None:
     np.save(tmp_path / "object.npy", np.array([[{}]]), allow_pickle=True)
     with pytest.raises(fr.DataError, match="object.npy"):
         fr.rank(tmp_path / "object.npy", "x0")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "none"),
+    [
+        ("<f8", (0, 30_000_000), "rows"),
+        ("<f8", (0,), "rows"),
+        ("<f8", (10**13, 0), "columns"),
+        ("<U0", (1, 30_000_000), "bytes in its values"),
+    ],
+)
+def test_numpy_files_that_claim_much_and_hold_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, shape: tuple[int, ...], none: str
+) -> None:
+    with (tmp_path / "t.npy").open("wb") as file:
+        header = {"descr": dtype, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.write(tmp_path / "t.npy", "a.npy")
+    # What makes columns, of which so many would take gigabytes.
+    monkeypatch.delattr("ferrank.data.readers.numpy.array_source")
+    monkeypatch.delattr("ferrank.data.readers.numpy._names")
+    with pytest.raises(fr.DataError, match=f"t.npy: there are no {none} "):
+        fr.inspect(tmp_path / "t.npy")
+    with pytest.raises(fr.DataError, match=f"t.npz: the array 'a': there are no {none} "):
+        fr.inspect(tmp_path / "t.npz")
+
+
+@pytest.mark.parametrize("held", [8 << 20, 0], ids=["in memory", "in blocks"])
+def test_arrays_and_columns_of_numpy_files_have_different_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr("ferrank.data.readers.numpy._HELD_BYTES", held)
+    for name in ("X", "a"):
+        first = "x0" if name == "X" else "a0"
+        np.savez(tmp_path / "t.npz", **{name: X, first: FRAME.y})
+        with pytest.raises(
+            fr.DataError, match=rf"t.npz: two columns are called '{first}' \(numbers 1 and 4\)"
+        ):
+            fr.inspect(tmp_path / "t.npz")
+    np.save(tmp_path / "a.npy", X)
+    for other in ("a.npy", "a"):
+        with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a name that is there twice
+            archive.write(tmp_path / "a.npy", "a.npy")
+            archive.write(tmp_path / "a.npy", other)
+        with pytest.raises(fr.DataError, match=r"t.npz: two arrays are called 'a' \(numbers 1 and 2\)"):
+            fr.inspect(tmp_path / "t.npz")
 
 
 CELLS: dict[str, tuple[list[Any], str]] = {
@@ -409,6 +459,25 @@ def test_rows_of_csv_with_other_numbers_of_fields(
     path.write_text(text)
     with pytest.raises(fr.DataError, match=re.escape(f"{path}: {said}")):
         fr.inspect(path)
+
+
+def test_the_first_line_of_csv_is_not_of_any_length(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.zst"
+    with pa.output_stream(path, compression="zstd") as file:
+        for _ in range(70):
+            file.write(b"a" * (1 << 20))
+        file.write(b",y\n1,2\n")
+    with pytest.raises(
+        fr.DataError, match="t.csv.zst: the first line does not end within 64 MiB; is it a CSV"
+    ):
+        fr.inspect(path)
+
+
+def test_lines_of_csv_may_end_in_carriage_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ferrank.data.delimited._LINE_BYTES", 1 << 19)
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,y\r" + b"1,2\r" * 400_000)
+    assert fr.inspect(path)["rows"] == 400_000
 
 
 @pytest.mark.parametrize(
@@ -592,7 +661,7 @@ def test_open_text() -> None:
 
 
 def test_standard_input() -> None:
-    command = [sys.executable, "-m", "ferrank.cli", "rank", "-", "--target", "y", "--trees", "8"]
+    command = [sys.executable, "-m", "ferrank", "rank", "-", "--target", "y", "--trees", "8"]
     done = subprocess.run(
         command, input=FRAME.to_csv(index=False).encode(), capture_output=True, check=True, timeout=60
     )

@@ -142,6 +142,21 @@ def test_two_integers_are_not_warned_of(frame: pd.DataFrame) -> None:
             rank(frame)
 
 
+def test_control_characters_of_a_name_are_escaped(
+    frame: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = frame.rename(columns={"y": "\x1b[31my\u202e"})
+    with pytest.warns(fr.IntegerTargetWarning) as caught:
+        fr.rank(frame, "\x1b[31my\u202e", ranker="forest", n_estimators=2)
+    assert r"target '\x1b[31my\u202e' has 3" in str(caught[0].message)
+    frame.to_parquet(tmp_path / "t.parquet")
+    warnings.simplefilter("always")
+    assert main(["rank", str(tmp_path / "t.parquet"), "--target-last", "1", "--trees", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert r"target '\x1b[31my\u202e' has 3" in err
+    assert "\x1b" not in out + err
+
+
 def test_categories_of_integers_are_nominal() -> None:
     rng = np.random.default_rng(0)
     code = rng.permutation(16)[rng.integers(16, size=400)]

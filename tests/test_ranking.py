@@ -1,6 +1,7 @@
 """Results, from values made by hand."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 import ferrank
 from ferrank import DataError, Ranking, ResourceError, ScoreRanking, SettingError
+from ferrank.errors import UnavailableError
+from ferrank.ranking.stopping import Stop
 
 
 def make(n_features: int = 4, scores: tuple[str, ...] = ("genie3", "permutation")) -> Ranking:
@@ -132,6 +135,52 @@ def test_files_that_are_no_ranking(tmp_path: Path) -> None:
         Ranking.load(tmp_path / "none.json")
     with pytest.raises(SettingError, match=r"not read from '\.csv' files"):
         Ranking.load(tmp_path / "none.csv")
+
+
+def saved_with(path: Path, **changed: Any) -> Path:
+    settings = {"n_estimators": 3, "ranker": "forest"}
+    table = {"a": np.arange(30.0), "y": np.arange(30.0) % 7}
+    about = ferrank.rank(table, "y", **settings).to_dict()
+    for key, value in changed.items():
+        part, _, field = key.partition("__")
+        if field == "measure":
+            about[part]["y"][field] = value
+        elif field:
+            about[part][field] = value
+        else:
+            about[part] = value
+    path.write_text(json.dumps(about))
+    return path
+
+
+@pytest.mark.parametrize("value", [None, "\x1b[31m", [], [[]], {}, [None], 2.5, "9" * 5000])
+def test_settings_of_any_type_are_shown(tmp_path: Path, value: Any) -> None:
+    changed = {"settings__min_samples_leaf": value, "settings__n_neighbors": value, "settings__ranker": value}
+    found = Ranking.load(saved_with(tmp_path / "r.json", **changed))
+    assert "no tree can split" not in str(found)
+    assert "\x1b" not in str(found) + found._repr_html_()
+    with pytest.raises(UnavailableError, match="has no p-values"):
+        found.relevant()
+
+
+def test_a_leaf_of_more_rows_than_half_is_told(tmp_path: Path) -> None:
+    found = Ranking.load(saved_with(tmp_path / "r.json", settings__min_samples_leaf=16))
+    assert "a leaf of 16 rows is more than half of the 30" in str(found)
+
+
+def test_texts_of_saved_rankings_are_known_or_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    found = Ranking.load(saved_with(path, task="\x1b[31m\u202e"))
+    assert str(found).startswith(r"1 features ranked for \x1b[31m\u202e of y")
+    assert "\x1b" not in str(found) + found._repr_html_()
+    score = found.to_dict()["scores"]["genie3"]
+    assert "\x1b" not in str(Ranking.load(saved_with(path, scores={"\x1b[31m": score})))
+    with pytest.raises(DataError, match=r"'measure' is '\\x1b\[31m'; it is one of relative squared error"):
+        Ranking.load(saved_with(path, model_error__measure="\x1b[31m"))
+    stopped = asdict(Stop("settled", 0.95, 2, 2, 32, 1000, 32000, 10**7, 20))
+    assert Ranking.load(saved_with(path, stopped=stopped)).stopped is not None
+    with pytest.raises(DataError, match="'reason' is 'x'; it is one of settled"):
+        Ranking.load(saved_with(path, stopped=stopped | {"reason": "x"}))
 
 
 def test_text() -> None:

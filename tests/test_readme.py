@@ -76,6 +76,6 @@ def test_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_first_ranking_of_the_readme_is_what_the_command_prints() -> None:
     shown = re.search(r"^```console\n\$ ferrank (.*)\n((?:.*\n)*?)```$", README, re.MULTILINE)
     assert shown is not None
-    command = [sys.executable, "-m", "ferrank.cli", *shlex.split(shown[1])]
+    command = [sys.executable, "-m", "ferrank", *shlex.split(shown[1])]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert printed == shown[2]

@@ -38,7 +38,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(data: Path, *options: str) -> list[str]:
     targets = ["--target", "y", "--target", "z"]
-    return [sys.executable, "-m", "ferrank.cli", "rank", str(data), *targets, *options]
+    return [sys.executable, "-m", "ferrank", "rank", str(data), *targets, *options]
 
 
 @pytest.mark.parametrize("run", RUNS)

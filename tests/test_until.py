@@ -205,7 +205,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     X, y = table(20_000, 2.0)
     path = tmp_path / "table.arrow"
     ferrank.convert({**{f"x{i}": X[:, i] for i in range(6)}, "y": y}, path)
-    command = [sys.executable, "-m", "ferrank.cli", "rank", str(path), "--target", "y", "--until", "stable"]
+    command = [sys.executable, "-m", "ferrank", "rank", str(path), "--target", "y", "--until", "stable"]
     done = subprocess.run(
         [*command, "--stable-top", "2", "--json"], capture_output=True, text=True, check=True
     )

@@ -102,7 +102,7 @@ def _run_command(step: Step) -> str:
         return _run_ferrank(step, words[1:])
     with tempfile.TemporaryDirectory() as folder:
         command = Path(folder) / "ferrank"
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ferrank.cli "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ferrank "$@"\n')
         command.chmod(0o755)
         environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
         done = subprocess.run(

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from ferrank.escape import visible_lines
+
 __all__ = [
     "ColumnTypeError",
     "DataError",
@@ -30,7 +32,14 @@ def hint(name: object, known: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
 
 
-class FerrankError(Exception):
+class _Visible(BaseException):
+    """What is printed without control characters: messages name columns, which come from files."""
+
+    def __str__(self) -> str:
+        return visible_lines(super().__str__())
+
+
+class FerrankError(_Visible, Exception):
     """Base of all exceptions of ferrank. Raised itself only for a bug in ferrank.
 
     Examples
@@ -104,7 +113,7 @@ class ResourceError(FerrankError, OSError):
     """
 
 
-class IntegerTargetWarning(UserWarning):
+class IntegerTargetWarning(_Visible, UserWarning):
     """A target of a few distinct integers was taken for classes; it may have been meant as a quantity.
 
     With at most 20 distinct values, an integer target stands for classes. Two of them are not warned of.
@@ -120,7 +129,7 @@ class IntegerTargetWarning(UserWarning):
     """
 
 
-class SpoiledDataWarning(UserWarning):
+class SpoiledDataWarning(_Visible, UserWarning):
     """A column seems to spoil the ranking: an identifier, a copy of the target, numbers in strings.
 
     Examples
@@ -135,7 +144,7 @@ class SpoiledDataWarning(UserWarning):
     """
 
 
-class ResumeWarning(UserWarning):
+class ResumeWarning(_Visible, UserWarning):
     """A part of a file that a run resumes from was lost, and is made again.
 
     Examples
@@ -153,7 +162,7 @@ class ResumeWarning(UserWarning):
     """
 
 
-class DriftWarning(UserWarning):
+class DriftWarning(_Visible, UserWarning):
     """Partitions that are ranked each on its own differ in their distributions.
 
     Examples

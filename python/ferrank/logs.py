@@ -7,6 +7,7 @@ The logger ``ferrank`` has a child for each part of the engine: ``ferrank.run`` 
 import logging
 
 from ferrank import _core
+from ferrank.escape import visible
 
 __all__ = ["emit", "level"]
 
@@ -28,6 +29,6 @@ def emit() -> None:
     for number, name, message, seconds in _core.take_events():
         logger = logging.getLogger(name)
         if logger.isEnabledFor(number):
-            record = logger.makeRecord(name, number, "ferrank", 0, message, (), None)
+            record = logger.makeRecord(name, number, "ferrank", 0, visible(message), (), None)
             record.created, record.msecs = seconds, seconds % 1 * 1000
             logger.handle(record)

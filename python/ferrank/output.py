@@ -1,31 +1,12 @@
-"""What goes out: files, checked before the work and there once they are whole, and text from strangers."""
+"""Files that are written: checked before the work, and there once they are whole."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from unicodedata import category
 
 from ferrank.errors import ResourceError, SettingError
 
-__all__ = ["check_folder", "check_path", "replace", "visible"]
-
-
-def visible(text: str) -> str:
-    r"""Return ``text`` with characters escaped that move the cursor, change colors, or turn lines around.
-
-    Names of columns come from files, and could make a terminal do things.
-
-    >>> print(visible("red\x1b[31m"))
-    red\x1b[31m
-    """
-    return "".join(
-        character.encode("unicode_escape").decode() if category(character) in _INVISIBLE else character
-        for character in text
-    )
-
-
-_INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Control and format characters, lone surrogates, separators of lines and paragraphs (Unicode 16, §4.5)."""
+__all__ = ["check_folder", "check_path", "replace"]
 
 
 def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Path:

@@ -17,7 +17,7 @@ from ferrank.cli.names import flags_of, in_shell, suggestion
 from ferrank.cli.options import examples, with_csv
 from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
-from ferrank.output import visible
+from ferrank.escape import visible_lines
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -90,7 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = _parse(arguments)
         flags = chosen.flags
         with warnings.catch_warnings():
-            warnings.showwarning = lambda warning, *_: message(f"warning: {in_shell(str(warning), flags)}")
+            warnings.showwarning = lambda warning, *_: message(
+                f"warning: {visible_lines(in_shell(str(warning), flags))}"
+            )
             chosen.run(with_csv(chosen))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -120,6 +122,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _fail(error: BaseException, code: int, flags: Mapping[str, str]) -> int:
-    lines = in_shell(str(error) or type(error).__name__, flags).splitlines()
-    print("ferrank: error: " + "\n".join(visible(line) for line in lines), file=sys.stderr)
+    text = in_shell(str(error) or type(error).__name__, flags)
+    print(f"ferrank: error: {visible_lines(text.rstrip())}", file=sys.stderr)
     return code

@@ -5,7 +5,8 @@ from typing import Any
 
 from ferrank.cli.options import add_data, examples, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.output import check_path, visible
+from ferrank.escape import visible
+from ferrank.output import check_path
 
 __all__ = ["add_to"]
 

@@ -15,7 +15,8 @@ from ferrank.cli.options import (
     positive,
 )
 from ferrank.cli.progress import message, progress_line
-from ferrank.output import check_path, visible
+from ferrank.escape import visible
+from ferrank.output import check_path
 
 __all__ = ["add_to"]
 

@@ -21,6 +21,7 @@ import pyarrow.csv
 
 from ferrank.data.opening import Folder, Passes, numbered, reading, regular, unpacking
 from ferrank.errors import DataError, SettingError
+from ferrank.escape import visible
 
 __all__ = ["MISSING", "NUMBER", "CSVFile", "open_csv"]
 
@@ -28,6 +29,8 @@ _INTEGERS = "ferrank:integers"
 """Metadata key of columns that begin with integers and are read as float64."""
 _BLOCK_BYTES = 4 << 20
 _LINES_IN_BLOCK = 64
+_LINE_BYTES = 64 << 20
+"""Of the longest first line that is read: all of a block, many times as long, is held in memory."""
 MISSING = ["", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "<NA>"]
 """Fields of text files that stand for missing values."""
 _HEAD_BYTES = 1 << 16
@@ -132,7 +135,8 @@ def _encoding_of(head: bytes, path: str | os.PathLike[str]) -> str:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         warnings.warn(
-            f"{path}: is not UTF-8 and read as {_OTHER_ENCODING}; CSVFile(path, encoding=…) says otherwise",
+            f"{visible(str(path))}: is not UTF-8 and read as {_OTHER_ENCODING}; "
+            "CSVFile(path, encoding=…) says otherwise",
             UnicodeWarning,
             stacklevel=2,
         )
@@ -192,7 +196,7 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part
             opened = _stream(file, block, None, {})
         except pa.ArrowInvalid as error:
             what = _explain_ragged(partial(_stream, file, block, None, {}), str(error))
-            raise DataError(f"{path}: {what or error}") from error
+            raise DataError(f"{path}: {what or error}") from None
         schema = opened.schema
         has_no_values = is_part and pa.null() in schema.types and _is_one_block(opened)
         without_values = pa.null() if has_no_values else pa.float64()
@@ -233,10 +237,15 @@ def _block_bytes(path: Path) -> int:
     with unpacking(path) as stream:
         header = 0
         while piece := stream.read(1 << 20):
-            end = piece.find(b"\n")
-            header += len(piece) if end < 0 else end
-            if end >= 0:
+            end = re.search(rb"[\r\n]", piece)
+            header += end.start() if end else len(piece)
+            if end:
                 break
+            if header > _LINE_BYTES:
+                raise DataError(
+                    f"{path}: the first line does not end within {_LINE_BYTES >> 20} MiB; is it a CSV file? "
+                    "Break it into lines, or convert it to Parquet"
+                )
     return min(max(_BLOCK_BYTES, _LINES_IN_BLOCK * header), (1 << 31) - 1)
 
 

@@ -14,6 +14,7 @@ from ferrank.data import readers as package
 from ferrank.data.opening import Folder, Passes, check_unpacked, regular, suffix_of
 from ferrank.data.readers import Reader
 from ferrank.errors import DataError, ResourceError, SettingError
+from ferrank.escape import visible
 
 __all__ = ["is_self_describing", "members", "open_file", "open_rows", "reader_of", "readers"]
 
@@ -73,7 +74,7 @@ def _arrow_or_arff(path: Path, labels: Any) -> Source:
     try:
         return Source.open(path, labels)
     except DataError as error:
-        if not str(error).startswith(f"{path}: this looks like CSV"):
+        if not str(error).startswith(visible(f"{path}: this looks like CSV")):
             raise
         raise DataError(
             f"{path}: looks like CSV or other text; CSV files are known by their names: rename it to .csv, "

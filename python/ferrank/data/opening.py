@@ -19,6 +19,7 @@ __all__ = [
     "Folder",
     "Passes",
     "TempFolder",
+    "cause_of",
     "check_arrow",
     "check_temp_dir",
     "check_unpacked",
@@ -223,6 +224,14 @@ def reading(path: Path) -> Iterator[None]:
     except MemoryError as error:
         raise ResourceError(f"{path}: does not fit into memory; {error}") from error
     except (AttributeError, TypeError, pa.ArrowTypeError) as error:
-        raise DataError(f"{path}: holds no table; {error}") from error
+        raise DataError(f"{path}: holds no table; {error}") from cause_of(error)
     except Exception as error:
-        raise opening(path, error) from error
+        raise opening(path, error) from cause_of(error)
+
+
+def cause_of(error: Exception) -> Exception | None:
+    """Return what an error that has the text of ``error`` is raised from; nothing if that is Arrow's.
+
+    Arrow quotes files, and tracebacks print the text of other exceptions than ours with control characters.
+    """
+    return None if isinstance(error, pa.ArrowException) else error

@@ -16,12 +16,13 @@ from ferrank.data.arrays import array_source
 from ferrank.data.delimited import CSVFile, open_csv
 from ferrank.data.files import members, open_file
 from ferrank.data.libraries import from_library
-from ferrank.data.opening import Folder, TempFolder, is_remote, numbered
+from ferrank.data.opening import Folder, TempFolder, cause_of, is_remote, numbered
 from ferrank.data.partitioned import is_partitioned, open_partitioned
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.data.streams import kept_stream
 from ferrank.data.tables import as_table
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, SettingError
+from ferrank.escape import visible
 
 __all__ = ["is_future", "is_lazy", "open_source", "read", "read_all"]
 
@@ -102,7 +103,7 @@ def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     try:
         reader = pa.RecordBatchReader.from_stream(source)
     except pa.ArrowException as error:  # a name that cannot be handed over
-        raise DataError(f"{source.name}: {error}") from error
+        raise DataError(f"{source.name}: {error}") from None
     given = reader.schema
     schema = _without_views(given)
 
@@ -112,7 +113,7 @@ def read(source: _core.Source) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         except (pa.ArrowException, OSError) as error:
             # Arrow puts in front what kind of error the engine's is.
             text = str(error)
-            raise DataError(text.partition("External error: ")[2] or text) from error
+            raise DataError(text.partition("External error: ")[2] or text) from cause_of(error)
 
     return schema, batches()
 
@@ -182,7 +183,7 @@ def _known_as(names: dict[Path, str]) -> Iterator[None]:
     except FerrankError as error:
         text = str(error)
         for path, name in names.items():
-            text = text.replace(str(path), name)
+            text = text.replace(visible(str(path)), name)
         raise type(error)(text) from error.__cause__
 
 

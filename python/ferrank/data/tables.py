@@ -108,13 +108,13 @@ def row_label_names(schema: pa.Schema) -> list[str]:
     return [name for name in names if isinstance(name, str) and name in schema.names]
 
 
-def check_names(names: Iterable[Any], source: str) -> None:
+def check_names(names: Iterable[Any], source: str, what: str = "columns") -> None:
     """Raise an error if two columns of ``source`` have the same name, as the engine does."""
     places: dict[str, int] = {}
     for place, name in enumerate(map(str, names), start=1):
         if places.setdefault(name, place) != place:
             raise DataError(
-                f"{source}: two columns are called '{name}' (numbers {places[name]} and {place}); rename one"
+                f"{source}: two {what} are called '{name}' (numbers {places[name]} and {place}); rename one"
             )
 
 

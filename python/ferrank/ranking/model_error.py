@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-__all__ = ["ModelError"]
+__all__ = ["MEASURES", "ModelError"]
+
+MEASURES = ("relative squared error", "error rate", "Hamming loss")
+"""Of numeric targets (1 − R²), of classes, of label sets."""
 
 
 @dataclass(frozen=True)

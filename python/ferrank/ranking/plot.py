@@ -64,7 +64,7 @@ def plot(
     panels = figure.subplots(1, len(names), squeeze=False)[0]
     for number, (axes, name) in enumerate(zip(panels, names, strict=True)):
         _panel(axes, ranking, name, top, _COLOURS[number % len(_COLOURS)])
-    figure.suptitle(f"{ranking.task}, {ranking.n_rows:,} rows: {_targets(ranking)}", fontsize=10)
+    figure.suptitle(f"{shorten(ranking.task)}, {ranking.n_rows:,} rows: {_targets(ranking)}", fontsize=10)
     legend = "Whiskers: one standard error."
     if ranking.relevance is not None:
         legend += f" Pale: not relevant at a false discovery rate of {ranking.relevance.fdr:g}."

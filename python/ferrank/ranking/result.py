@@ -269,7 +269,7 @@ class Ranking:
 
     def _known_relevance(self) -> Relevance:
         if self.relevance is None:
-            by = self.settings.get("ranker")
+            by = str(self.settings.get("ranker") or "")
             made = {"forest": "shadows=True gives it some", "relief": "target_draws=60 gives it some"}
             raise UnavailableError(
                 f"relevant: this ranking{f' by the ranker {by}' if by else ''} has no p-values; "

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Stop"]
+__all__ = ["REASONS", "Stop"]
 
 _OPENING = {
     "settled": "settled",
@@ -10,6 +10,8 @@ _OPENING = {
     "chance": "no feature is better than chance",
     "asked": "ended when asked",
 }
+REASONS = tuple(_OPENING)
+"""Why a run may end."""
 
 
 @dataclass(frozen=True)

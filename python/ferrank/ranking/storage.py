@@ -16,10 +16,10 @@ from ferrank.data.opening import regular
 from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
 from ferrank.output import check_path, replace
 from ferrank.ranking.clusters import Clusters
-from ferrank.ranking.model_error import ModelError
+from ferrank.ranking.model_error import MEASURES, ModelError
 from ferrank.ranking.relevance import Relevance, check_fdr
 from ferrank.ranking.scores import Floats, ScoreRanking
-from ferrank.ranking.stopping import Stop
+from ferrank.ranking.stopping import REASONS, Stop
 
 if TYPE_CHECKING:
     from ferrank.ranking.result import Ranking
@@ -332,8 +332,12 @@ def _check(fields: dict[str, Any]) -> None:
         if relevance.evidence.shape != shape or relevance.most_evidence.shape != shape:
             raise ValueError("'relevance' is not of these features")
         check_fdr(relevance.fdr)
-    for part in [*(fields["model_error"] or {}).values(), *([stopped] if stopped is not None else [])]:
-        _check_types(vars(part), get_type_hints(type(part)))
+    for error in (fields["model_error"] or {}).values():
+        _check_types(vars(error), get_type_hints(ModelError))
+        _check_known("measure", error.measure, MEASURES)
+    if stopped is not None:
+        _check_types(vars(stopped), get_type_hints(Stop))
+        _check_known("reason", stopped.reason, REASONS)
 
 
 def _check_clusters(clusters: Clusters | None, features: set[str]) -> None:
@@ -361,6 +365,11 @@ def _check_types(values: dict[str, Any], types: dict[str, Any]) -> None:
             fits = isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
         if not fits:
             raise ValueError(f"{name!r} is {value!r}")
+
+
+def _check_known(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name!r} is {value!r}; it is one of {', '.join(known)}")
 
 
 def model_error(errors: dict[str, dict[str, Any]] | None) -> dict[str, ModelError] | None:

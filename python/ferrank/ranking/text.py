@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrank import _core
-from ferrank.output import visible
+from ferrank.escape import visible
 from ferrank.ranking.relevance import EVIDENCE, EVIDENCE_DEFINITION
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def html_table(ranking: "Ranking", top: int) -> str:
 
 def heading(ranking: "Ranking") -> str:
     """Return what is ranked, for what, by how many rows, as far as it is known."""
-    purpose = f"for {ranking.task}"
+    purpose = f"for {shorten(ranking.task)}"
     if ranking.targets:
         purpose += " of " + ", ".join(shorten(name) for name in ranking.targets[:3])
         if len(ranking.targets) > 3:
@@ -152,7 +152,7 @@ def _rows(ranking: "Ranking", top: int) -> list[list[str]]:
         numbers = dict(zip(ranking.clusters.features, ranking.clusters.labels.tolist(), strict=True))
         columns.append([str(numbers.get(ranking.features[number], "")) for number in order])
     for name, score in _shown(ranking).items():
-        head.append(name)
+        head.append(visible(name))
         columns.append(_importances(score, order))
         if _has_errors(score):
             head.append("its ranks")
@@ -226,13 +226,19 @@ def _too_many(ranking: "Ranking") -> list[str]:
     """Return which settings ask for more rows than there are, so that they do not do what they say."""
     n_rows, settings = ranking.n_rows, ranking.settings
     lines = []
-    leaf = settings.get("min_samples_leaf", 1)
+    leaf = max(_integers(settings.get("min_samples_leaf")), default=1)
     if leaf > max(n_rows / 2, 1):
         lines.append(f"no tree can split: a leaf of {leaf:,} rows is more than half of the {n_rows:,}")
-    neighbors = max(np.atleast_1d(settings.get("n_neighbors", 0)))
+    neighbors = max(_integers(settings.get("n_neighbors")), default=0)
     if settings.get("neighborhood") == "nearest" and neighbors >= n_rows:
         lines.append(f"{neighbors:,} neighbors, but a row has {n_rows - 1:,} others: none is left out")
     return lines
+
+
+def _integers(setting: Any) -> list[int]:
+    """Return the integers in a setting, which may be of any type: from elsewhere, or from a file."""
+    given = setting if isinstance(setting, list | tuple) else [setting]
+    return [one for one in given if isinstance(one, int)]
 
 
 def _model_errors(ranking: "Ranking") -> list[str]:
@@ -277,7 +283,8 @@ def _what_may_tell(settings: Mapping[str, Any]) -> str:
     ranker = settings.get("ranker")
     if ranker == "relief":
         return "more queries may tell (n_iterations, --iterations)"
-    n = settings.get("forest", settings).get("n_estimators")
+    forest = settings.get("forest", settings)
+    n = forest.get("n_estimators") if isinstance(forest, Mapping) else None
     if not isinstance(n, int):
         return "more trees may tell"
     if ranker == "joint":

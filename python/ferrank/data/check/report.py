@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ferrank.output import visible
+from ferrank.escape import visible
 
 __all__ = ["Check", "Finding", "named"]
 

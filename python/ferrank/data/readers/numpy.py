@@ -25,6 +25,7 @@ from ferrank.data.opening import (
     suffix_of,
 )
 from ferrank.data.readers import Reader
+from ferrank.data.tables import check_names
 from ferrank.errors import DataError
 
 __all__ = ["READER"]
@@ -75,11 +76,18 @@ def _fill(file: Any, place: int, values: np.ndarray[Any, Any]) -> None:
         rest = rest[read:]
 
 
-def _array(path: Path) -> np.ndarray[Any, Any] | _Stored:
-    """Return the array in a file: itself if it is small or not of numbers, else where it is."""
+def _array(path: Path, what: str) -> np.ndarray[Any, Any] | _Stored:
+    """Return the array in a file: itself if it is small or not of numbers, else where it is.
+
+    Errors call it ``what``.
+    """
     known = state_of(path)
     # What is mapped is not looked at.
     mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not mapped.nbytes:
+        # A header of 128 bytes may claim any number of rows or columns that take no space.
+        none = "rows" if 0 in mapped.shape[:1] else "columns" if 0 in mapped.shape else "bytes in its values"
+        raise DataError(f"{what}: there are no {none} ({mapped.dtype.str}, shape {mapped.shape})")
     is_small = mapped.nbytes <= _HELD_BYTES
     if is_small or mapped.dtype.kind not in "biuf" or mapped.dtype.itemsize > 8 or mapped.ndim not in (1, 2):
         array: np.ndarray[Any, Any] = np.load(path, allow_pickle=False)
@@ -97,7 +105,7 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder) -> Source:
 
 def _npy_source(path: Path) -> Source:
     """Return an array of shape (n_rows, n_columns) in a file as a source."""
-    array = _array(path)
+    array = _array(path, str(path))
     if isinstance(array, np.ndarray):
         return array_source(array, str(path))
     if array.ndim != 2:
@@ -115,21 +123,21 @@ def _npz_source(path: Path, temp_dir: Folder) -> Source:
     parts: dict[str, np.ndarray[Any, Any] | _Stored] = {}
     folder = TempFolder(temp_dir)
     with zipfile.ZipFile(path) as members:
-        for number, name in enumerate(members.namelist()):
-            unpacked = folder.path / f"{number}.npy"
-            with members.open(name) as packed, unpacked.open("wb") as file:
+        names = [member.removesuffix(".npy") for member in members.namelist()]
+        check_names(names, str(path), "arrays")
+        for name, member in zip(names, members.infolist(), strict=True):
+            unpacked = folder.path / f"{len(parts)}.npy"
+            with members.open(member) as packed, unpacked.open("wb") as file:
                 shutil.copyfileobj(packed, file, _COPY_BYTES)
-            array = _array(unpacked)
+            array = _array(unpacked, f"{path}: the array '{name}'")
             if isinstance(array, np.ndarray):
                 unpacked.unlink()
                 if array.ndim not in (1, 2):
-                    raise DataError(
-                        f"{path}: the array '{name.removesuffix('.npy')}' has {array.ndim} dimensions; "
-                        "use one or two"
-                    )
-            parts[name.removesuffix(".npy")] = array
+                    raise DataError(f"{path}: the array '{name}' has {array.ndim} dimensions; use one or two")
+            parts[name] = array
     if len({array.shape[0] for array in parts.values()}) > 1:
         raise DataError(f"{path}: its arrays have different numbers of rows; use one number")
+    check_names((column for name, array in parts.items() for column in _names(name, array)), str(path))
     if any(isinstance(array, _Stored) for array in parts.values()):
         return _blocks(parts, path).keeping(folder, str(path))
     columns: dict[str, np.ndarray[Any, Any]] = {}

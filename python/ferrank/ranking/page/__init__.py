@@ -20,7 +20,8 @@ import numpy as np
 
 from ferrank._core import __version__
 from ferrank.errors import DataError
-from ferrank.output import check_path, replace, visible
+from ferrank.escape import visible
+from ferrank.output import check_path, replace
 from ferrank.ranking import text
 from ferrank.ranking.page.sections import comparison, dendrograms, facts, heat_maps
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrank.output import visible
+from ferrank.escape import visible
 from ferrank.ranking import text
 
 if TYPE_CHECKING:

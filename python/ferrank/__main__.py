@@ -1,4 +1,4 @@
-"""``python -m ferrank.cli``."""
+"""``python -m ferrank``."""
 
 import sys
 
