@@ -280,7 +280,7 @@ def test_numpy_files_that_claim_much_and_hold_nothing(
         np.lib.format.write_array_header_1_0(file, header)
     with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
         archive.write(tmp_path / "t.npy", "a.npy")
-    # What makes columns, of which so many would take gigabytes.
+    # Creating that many columns would take gigabytes.
     monkeypatch.delattr("ferrank.data.readers.numpy.array_source")
     monkeypatch.delattr("ferrank.data.readers.numpy._names")
     with pytest.raises(fr.DataError, match=f"t.npy: there are no {none} "):

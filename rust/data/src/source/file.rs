@@ -134,7 +134,7 @@ impl InputFile {
     /// Ok if the file is as it was. One that took the name of an open file since does not matter: the open one is the old one.
     ///
     /// # Errors
-    /// [`Error::Data`] if it was written to, or cut short; that of the system if it does not say.
+    /// [`Error::Data`] if the file was written to or cut short; the error of the operating system if its state cannot be read.
     pub(super) fn check(&self) -> Result<()> {
         match self.with_file(|file| self.is_unchanged(file)) {
             Ok(true) => Ok(()),

@@ -92,7 +92,7 @@ impl Positioned {
         })
     }
 
-    /// Why the bytes are not those of the file that was opened.
+    /// The error of the last read that failed, or that the file was changed since it was opened, if either is so.
     fn failure(&self) -> Option<Error> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         failed.or_else(|| self.check().err())

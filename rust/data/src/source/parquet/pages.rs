@@ -169,7 +169,7 @@ impl CheckedPages {
         if page.encoding() == Encoding::DELTA_LENGTH_BYTE_ARRAY {
             return Some(first);
         }
-        // The bytes that each shares with the text before it, and then those of its own.
+        // First the lengths of the prefixes that texts share with the text before, then the lengths of their suffixes.
         let own = Lengths::read(&values[first.n_bytes..], count)?;
         (first.count == own.count).then(|| Lengths {
             n_bytes: first.n_bytes + own.n_bytes,
