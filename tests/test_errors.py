@@ -1,11 +1,12 @@
 """What people get wrong, and what they are told."""
 
 import logging
+import os
 import pickle
 import re
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -335,6 +336,93 @@ def test_events_show_foreign_text_without_control_characters(
     monkeypatch.setattr("ferrank._core.take_events", lambda: events)
     logs.emit()
     assert caplog.messages == [r"column '\x1b[31m\n'"]
+
+
+@pytest.fixture(scope="module")
+def writers() -> dict[str, tuple[str, Callable[[Path], object]]]:
+    """Return whatever writes files, by name, with the suffix that it wants."""
+    table = pa.table({"x": np.arange(20.0), "y": np.arange(20.0) % 7})
+    accumulator = ferrank.accumulate(table, "y", keys=range(2), ranker="forest")
+    ranking = accumulator.ranking()
+    forest = ferrank.rank(table, "y", ranker=ferrank.ForestRanker(n_estimators=2, keep_trees=True)).forest
+    return {
+        "Accumulator.save": (".arrow", accumulator.save),
+        "convert": (".arrow", lambda path: ferrank.convert(table, path)),
+        "Forest.save": (".ferrank", forest.save),
+        "predict_to .arrow": (".arrow", lambda path: forest.predict_to(table, path)),
+        "predict_to .csv": (".csv", lambda path: forest.predict_to(table, path)),
+        "Ranking.save": (".json", ranking.save),
+        "resume": ("", lambda path: rank(table, ranker="forest", n_estimators=2, resume=path)),
+    }
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes")
+@pytest.mark.parametrize("through", ["itself", "a link"])
+def test_pipes_and_devices_are_no_outputs(writers: dict[str, Any], tmp_path: Path, through: str) -> None:
+    for what, (suffix, write) in writers.items():
+        pipe = tmp_path / f"{what}{suffix}"
+        os.mkfifo(pipe)
+        path = pipe if through == "itself" else pipe.with_stem("link")
+        if path is not pipe:
+            path.unlink(missing_ok=True)
+            path.symlink_to(pipe)
+        with pytest.raises(ResourceError, match="is a device or a pipe"):
+            write(path)
+        assert pipe.is_fifo(), what
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes")
+def test_merge_saves_to_files_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"x": np.arange(20.0), "y": np.arange(20.0) % 7})
+    ferrank.accumulate(table, "y", keys=range(2), ranker="forest").save(tmp_path / "part.arrow")
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["merge", str(tmp_path / "part.arrow"), "--save", str(tmp_path / "pipe")]) == 2
+    assert "is a device or a pipe" in capsys.readouterr().err
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("n" * 300, "too long"),
+        ("a\0b", "null character"),
+        ("\udcff", "not UTF-8"),
+        ("no folder/a", "does not exist"),
+    ],
+)
+def test_names_that_no_file_has(
+    writers: dict[str, Any], name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for suffix, write in writers.values():
+        with pytest.raises(ResourceError, match=message):
+            write(f"{name}{suffix}")
+    sets = {"x": [1, 2], "y": [["a"], ["b"]]}
+    for read in (
+        ferrank.merge,
+        ferrank.inspect,
+        lambda path: ferrank.inspect(f"{path}*"),
+        lambda path: ferrank.inspect(ferrank.CSVFile(path)),
+        lambda path: rank(sets, hierarchy=path),
+    ):
+        with pytest.raises(ResourceError):
+            read(name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_may_have_the_longest_name(writers: dict[str, Any], tmp_path: Path) -> None:
+    for what in ("Accumulator.save", "Ranking.save", "predict_to .csv"):
+        suffix, write = writers[what]
+        write(tmp_path / f"{'n' * (255 - len(suffix))}{suffix}")
+
+
+@pytest.mark.skipif(
+    not Path("/sys/kernel").exists(), reason="a system without a folder that none can write to"
+)
+def test_folders_that_the_system_protects(writers: dict[str, Any]) -> None:
+    for suffix, write in writers.values():
+        with pytest.raises(ResourceError, match="the folder /sys cannot be written to"):
+            write(f"/sys/t{suffix}")
 
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="a system without devices")

@@ -40,11 +40,12 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.ranking.storage import SUFFIXES
 
     output = chosen.output and check_path(chosen.output, SUFFIXES)
+    whole = None if chosen.save is None else check_path(chosen.save)
     merged = merge(chosen.parts)
     ranking = merged.ranking()
-    if chosen.save is not None:
-        merged.save(chosen.save)
-        message(f"saved {len(merged):,} of {merged.n_keys:,} contributions to {chosen.save}")
+    if whole is not None:
+        merged.save(whole)
+        message(f"saved {len(merged):,} of {merged.n_keys:,} contributions to {whole}")
     if output is not None:
         ranking.save(output)
         message(f"saved {output}")

@@ -15,6 +15,7 @@ from ferrank.data.opening import Folder, Passes, check_unpacked, regular, suffix
 from ferrank.data.readers import Reader
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.escape import visible
+from ferrank.output import is_folder, mode_of
 
 __all__ = ["is_self_describing", "members", "open_file", "open_rows", "reader_of", "readers"]
 
@@ -107,7 +108,7 @@ def members(data: Any) -> list[Path] | None:
     if not os.fspath(data):
         raise ResourceError("data: the path is empty; name a file, a folder or a pattern")
     path = Path(data)
-    if path.is_dir():
+    if is_folder(path):
         suffixes = (*_OF_ENGINE, *(suffix for reader in readers() for suffix in reader.suffixes))
         found = [
             file
@@ -117,7 +118,7 @@ def members(data: Any) -> list[Path] | None:
         if not found:
             raise ResourceError(f"{path}: no data file is in this folder; use {', '.join(suffixes)} files")
         return found
-    if glob.has_magic(str(path)) and not path.exists():
+    if glob.has_magic(str(path)) and mode_of(path) is None:
         # Path.glob wants a folder to start from, and a pattern may be absolute.
         found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
         if not found:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from ferrank._core import Source
 from ferrank.errors import DataError, FerrankError, ResourceError
+from ferrank.output import mode_of
 
 __all__ = [
     "CHANGED",
@@ -136,11 +138,12 @@ def regular(path: str | os.PathLike[str]) -> Path:
         There is no such file, or it is a folder, a pipe or a device.
     """
     path = Path(path)
-    if path.is_dir():
-        raise ResourceError(f"{path}: is a folder; name a file in it")
-    if not path.exists():
+    mode = mode_of(path)
+    if mode is None:
         raise ResourceError(f"{path}: no such file")
-    if not path.is_file():
+    if stat.S_ISDIR(mode):
+        raise ResourceError(f"{path}: is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
         raise ResourceError(
             f"{path}: is a pipe or a device; files are read more than once, so save it to a regular one first"
         )

@@ -17,6 +17,7 @@ from ferrank.data.files import members, open_rows, reader_of
 from ferrank.data.opening import Folder, Passes, reading, suffix_of
 from ferrank.data.tables import check_names, readable
 from ferrank.errors import DataError
+from ferrank.output import is_folder
 
 __all__ = ["dataset_source", "is_partitioned", "open_partitioned"]
 
@@ -26,7 +27,7 @@ _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 def is_partitioned(data: Any) -> bool:
     """Return whether ``data`` is a folder that has one like ``year=2024`` in it."""
-    if not isinstance(data, str | os.PathLike) or not Path(data).is_dir():
+    if not isinstance(data, str | os.PathLike) or not is_folder(Path(data)):
         return False
     return any("=" in one.name and one.is_dir() for one in Path(data).iterdir())
 

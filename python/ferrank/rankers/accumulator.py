@@ -21,7 +21,7 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.data.opening import check_arrow
 from ferrank.errors import DataError, ResourceError, SettingError
-from ferrank.output import check_folder, replace
+from ferrank.output import check_path, mode_of, replace
 from ferrank.progress import Progress
 from ferrank.rankers.plan import EnginePlan, Plan
 from ferrank.rankers.registry import opened, plan_of
@@ -122,8 +122,7 @@ class Accumulator:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, which is replaced in one step."""
-        path = Path(path)
-        check_folder(path)
+        path = check_path(path)
         data = self.to_bytes()
         replace(path, lambda partial: partial.write_bytes(data))
 
@@ -296,7 +295,7 @@ def accumulate(
     """
     chosen = _plan(ranker, settings)
     if resume is not None:
-        check_folder(resume)
+        check_path(resume)
     source, roles = opened(
         chosen,
         data,
@@ -359,7 +358,7 @@ def _listed(parts: Any) -> Iterable[Any]:
 def _load(part: Accumulator | str | os.PathLike[str]) -> list[Accumulator]:
     if isinstance(part, Accumulator):
         return [part]
-    if Path(part).exists() or not glob.has_magic(str(part)):
+    if not glob.has_magic(str(part)) or mode_of(Path(part)) is not None:
         return [Accumulator.load(part)]
     paths = sorted(glob.glob(str(part)))  # noqa: PTH207 - a pattern may be absolute
     if not paths:

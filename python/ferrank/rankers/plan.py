@@ -21,6 +21,7 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
 from ferrank.errors import SettingError
+from ferrank.output import check_path
 from ferrank.progress import Progress
 from ferrank.rankers.turf import turf
 from ferrank.ranking import Ranking
@@ -99,6 +100,8 @@ class Plan(ABC):
         settings = self._settings()
         started = time.perf_counter()
         if self.until is None:
+            if resume is not None:
+                check_path(resume)
             run = _core.accumulate(
                 source,
                 roles,
