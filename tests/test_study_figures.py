@@ -1,5 +1,6 @@
 """Figures of studies: what is wrong with them is found before the cells, and what they show."""
 
+import json
 import re
 from inspect import signature
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 import ferrank as fr
 from ferrank.cli import main
-from ferrank.evaluate import ErrorCurves, KeptImportances, Results, Study, WeightedNeighbors
+from ferrank.evaluate import ErrorCurves, KeptImportances, Results, Study, WeightedNeighbors, read_plan
 from ferrank.evaluate.plots import plot_comparison
 from ferrank.evaluate.study.figure_checks import check_measures
 from ferrank.evaluate.study.figures import FIGURES, read_figure
@@ -153,7 +154,7 @@ def test_what_is_wrong_with_published_numbers(changed: dict[str, Any], message: 
 
 def test_numbers_in_a_heat_map_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures: list[Any] = []
-    monkeypatch.setattr("ferrank.evaluate.plots.save_figure", lambda figure, path: figures.append(figure))
+    monkeypatch.setattr("ferrank.ranking.plot.finish", lambda figure, path: figures.append(figure))
     made(results({"accuracy": [None]}), tmp_path, "heat", pattern="{row}", rows=list("abc"), columns=[1])
     axes = figures[0].axes[0]
     assert [(text.get_text(), text.get_color()) for text in axes.texts] == [
@@ -177,7 +178,7 @@ def test_ranks_run_over_all_that_there_can_be_and_say_of_what(tmp_path: Path) ->
 
 def test_a_radar_says_which_way_is_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures: list[Any] = []
-    monkeypatch.setattr("ferrank.evaluate.plots.save_figure", lambda figure, path: figures.append(figure))
+    monkeypatch.setattr("ferrank.ranking.plot.finish", lambda figure, path: figures.append(figure))
     names = ["accuracy", "macro_f1", "error_rate", "unweighted_pooled_auprc", "hamming_loss"]
     made(results({name: [None] for name in names}), tmp_path, "radar")
     [figure] = figures
@@ -338,6 +339,47 @@ def shell(folder: Path, plan: str, *options: str) -> int:
     (folder / "plan.toml").write_text(plan)
     data = str(Path(__file__).parent / "data")
     return main(["study", str(folder / "plan.toml"), "--data", data, "-o", str(folder / "out"), *options])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../fig",
+        "/tmp/fig",
+        "cells/../../fig",
+        "a/b",
+        "a\\b",
+        "a:b",
+        "a\x00b",
+        "a\n",
+        "",
+        ".",
+        "..",
+        ".a",
+        "-a",
+        "x" * 101,
+        "results",
+        "Results",
+        "results-accuracy",
+        "study",
+        "cells",
+    ],
+)
+def test_files_of_figures_stay_in_the_folder_and_apart_from_the_study_s(tmp_path: Path, name: str) -> None:
+    with pytest.raises(fr.SettingError, match=r"plan.toml: figures\..*: .*files.* have (its|this) name; use"):
+        _plan_with_figure(tmp_path, name)
+
+
+@pytest.mark.parametrize("name", ["figure-3a", "Tabelle 1, größer", "2_a", "resultsof"])
+def test_names_that_figures_may_have(tmp_path: Path, name: str) -> None:
+    assert list(_plan_with_figure(tmp_path, name).figures) == [name]
+
+
+def _plan_with_figure(folder: Path, name: str) -> Any:
+    plan = folder / "plan.toml"
+    told = "[data.a]\nsynthetic = 'single'\n[rankers.relief]\nranker = 'relief'\n"
+    plan.write_text(f"{told}[figures.{json.dumps(name)}]\nkind = 'table'\n", encoding="utf-8")
+    return read_plan(plan)
 
 
 def test_the_measure_in_the_shell_is_that_of_figures(tmp_path: Path) -> None:

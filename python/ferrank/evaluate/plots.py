@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrank.evaluate.extra import need
-from ferrank.output import check_path, replace
-from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.ranking.plot import finish, need_matplotlib
 from ferrank.ranking.text import shorten
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from ferrank.evaluate.curves import Curves
     from ferrank.evaluate.stability import Stability
 
-__all__ = ["COLOURS", "plot_comparison", "plot_curves", "plot_stability", "save_figure", "tidy"]
+__all__ = ["COLOURS", "plot_comparison", "plot_curves", "plot_stability", "tidy"]
 
 Path = str | os.PathLike[str] | None
 
@@ -54,7 +53,7 @@ def plot_curves(curves: "Curves", path: Path = None) -> "Figure":
     if stabilities:
         _stability_panel(panels[2], stabilities, styles)
     figure.legend(loc="outside lower center", ncols=min(len(styles), 6), fontsize=9, frameon=False)
-    return save_figure(figure, path)
+    return finish(figure, path)
 
 
 def plot_stability(stabilities: Mapping[str, "Stability"], path: Path = None) -> "Figure":
@@ -78,7 +77,7 @@ def plot_stability(stabilities: Mapping[str, "Stability"], path: Path = None) ->
         figure.legend(
             *right.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9, frameon=False
         )
-    return save_figure(figure, path)
+    return finish(figure, path)
 
 
 def plot_comparison(comparison: "Comparison", path: Path = None, title: str = "") -> "Figure":
@@ -124,14 +123,7 @@ def plot_comparison(comparison: "Comparison", path: Path = None, title: str = ""
         f"Bars join methods that do not differ by Nemenyi's test at {comparison.alpha:g}.",
         fontsize=7.5,
     )
-    return save_figure(figure, path)
-
-
-def save_figure(figure: "Figure", path: Path) -> "Figure":
-    """Save ``figure`` where a path is given, and return it."""
-    if path is not None:
-        replace(check_path(path, PLOT_SUFFIXES), figure.savefig)
-    return figure
+    return finish(figure, path)
 
 
 def tidy(axes: "Axes") -> None:

@@ -1,7 +1,7 @@
 """Rankings as bars."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ferrank.ranking.clusters import Clusters
     from ferrank.ranking.result import Ranking
 
-__all__ = ["PLOT_SUFFIXES", "need_matplotlib", "plot", "plot_clusters"]
+__all__ = ["PLOT_SUFFIXES", "finish", "need_matplotlib", "plot", "plot_clusters"]
 
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -41,6 +41,22 @@ def need_matplotlib() -> type["Figure"]:
     return Figure
 
 
+def finish(figure: "Figure", path: str | os.PathLike[str] | None) -> "Figure":
+    """Return a figure that is drawn, saved where a path is given; all figures end here."""
+    from matplotlib.text import Text
+
+    _show_as_written(figure.findobj(Text))
+    if path is not None:
+        replace(check_path(path, PLOT_SUFFIXES), figure.savefig)
+    return figure
+
+
+def _show_as_written(texts: Iterable[Any]) -> None:
+    """Have dollar signs shown: names have them, which matplotlib takes for formulas, and fails at some."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
 def plot(
     ranking: "Ranking",
     path: str | os.PathLike[str] | None = None,
@@ -57,6 +73,8 @@ def plot(
                 "ax: is for one score, and its figure is saved by itself; leave the others out"
             )
         _panel(ax, ranking, names[0], top, _COLOURS[0])
+        # The other texts of this figure are not ours.
+        _show_as_written([ax.title, *ax.get_yticklabels()])
         return cast("Figure", ax.get_figure(root=True))
     shown = min(top, len(ranking.features))
     size = (_PANEL_INCHES * len(names), 1.5 + _BAR_INCHES * max(shown, 4))
@@ -76,10 +94,7 @@ def plot(
         )
     else:
         figure.supxlabel(f"All {shown:,} features. {legend}", fontsize=8)
-    if path is not None:
-        target = check_path(path, PLOT_SUFFIXES)
-        replace(target, figure.savefig)
-    return figure
+    return finish(figure, path)
 
 
 def _targets(ranking: "Ranking") -> str:
@@ -145,6 +160,4 @@ def plot_clusters(
     axes.tick_params(axis="x", labelsize=8)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    if path is not None:
-        replace(check_path(path, PLOT_SUFFIXES), figure.savefig)
-    return figure
+    return finish(figure, path)

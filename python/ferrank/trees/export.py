@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferrank.output import check_path, replace
-from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
+from ferrank.ranking.plot import PLOT_SUFFIXES, finish, need_matplotlib
 from ferrank.ranking.text import shorten
 from ferrank.trees.structure import Tree
 
@@ -197,7 +197,7 @@ def plot(tree: Tree, path: str | os.PathLike[str] | None = None) -> "Figure":
         axes.text(
             at.x[number],
             at.y[number] + _BOX_HEIGHT / 2,
-            f"{shorten(words, 30)}\n{shorten(size, 34)}".replace("$", r"\$"),
+            f"{shorten(words, 30)}\n{shorten(size, 34)}",
             ha="center",
             va="center",
             fontsize=8 * shrink,
@@ -207,10 +207,7 @@ def plot(tree: Tree, path: str | os.PathLike[str] | None = None) -> "Figure":
                 "edgecolor": "#2f6f9f",
             },
         )
-    if path is not None:
-        target = check_path(path, PLOT_SUFFIXES)
-        replace(target, figure.savefig)
-    return figure
+    return finish(figure, path)
 
 
 _AS_TEXT: dict[str, Callable[[Tree], str]] = {

@@ -216,8 +216,8 @@ class Curve(_Choice):
 
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg`` and ``name.csv``."""
-        from ferrank.evaluate.plots import COLOURS, save_figure, tidy
-        from ferrank.ranking.plot import need_matplotlib
+        from ferrank.evaluate.plots import COLOURS, tidy
+        from ferrank.ranking.plot import finish, need_matplotlib
 
         self.check()
         measure = results.measure_of(self.measure)
@@ -250,7 +250,7 @@ class Curve(_Choice):
             handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8, frameon=False
         )
         picture, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
-        save_figure(figure, picture)
+        finish(figure, picture)
         replace(numbers, lambda partial: rows.to_csv(partial, index=False))
         return [picture, numbers]
 
@@ -511,8 +511,8 @@ class Radar(_Choice):
         """Write ``name.svg`` and ``name.csv``."""
         import pandas as pd
 
-        from ferrank.evaluate.plots import COLOURS, save_figure
-        from ferrank.ranking.plot import need_matplotlib
+        from ferrank.evaluate.plots import COLOURS
+        from ferrank.ranking.plot import finish, need_matplotlib
 
         measures = list(self.measures) or _qualities(results, self.judge)
         rows = {}
@@ -553,7 +553,7 @@ class Radar(_Choice):
         axes.tick_params(axis="y", labelsize=7)
         figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
         picture, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
-        save_figure(figure, picture)
+        finish(figure, picture)
         replace(numbers, lambda partial: ranks.round(3).to_csv(partial, index_label="measure"))
         return [picture, numbers]
 
@@ -680,8 +680,7 @@ class Pixels(_Choice):
 
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg``."""
-        from ferrank.evaluate.plots import save_figure
-        from ferrank.ranking.plot import need_matplotlib
+        from ferrank.ranking.plot import finish, need_matplotlib
 
         self.check()
         frame = _importances(results)
@@ -714,7 +713,7 @@ class Pixels(_Choice):
                 axes.set_yticks([])
                 figure.colorbar(picture, ax=axes, shrink=0.8)
         path = folder / f"{name}.svg"
-        save_figure(figure, path)
+        finish(figure, path)
         return [path]
 
 
@@ -805,8 +804,7 @@ class Heat(_Choice):
         """Write ``name.svg`` and ``name.csv``."""
         import pandas as pd
 
-        from ferrank.evaluate.plots import save_figure
-        from ferrank.ranking.plot import need_matplotlib
+        from ferrank.ranking.plot import finish, need_matplotlib
 
         self.check()
         called = self.called()
@@ -843,7 +841,7 @@ class Heat(_Choice):
         title = MEASURES[results.measure_of(self.measure)].title
         figure.colorbar(picture, ax=axes, label=f"average rank, {title}")
         path, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
-        save_figure(figure, path)
+        finish(figure, path)
         replace(numbers, lambda partial: values.round(3).to_csv(partial))
         return [path, numbers]
 
@@ -882,7 +880,7 @@ class Meta(_Choice):
         import pandas as pd
         from sklearn.tree import DecisionTreeClassifier
 
-        from ferrank.evaluate.plots import save_figure
+        from ferrank.ranking.plot import finish
 
         self.check()
         about, best = self._described(results), self._best(results)
@@ -914,7 +912,7 @@ class Meta(_Choice):
             ),
         ]
         picture, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
-        save_figure(meta.draw(root), picture)
+        finish(meta.draw(root), picture)
         table = about.assign(best=y, predicted=pd.Series(predicted, about.index))
         replace(numbers, lambda partial: table.to_csv(partial))
         return [picture, _written(folder / f"{name}.md", "\n".join(lines) + "\n"), numbers]
