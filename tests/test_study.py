@@ -1,13 +1,17 @@
 """Studies: all cells once, resumed after a stop, in parallel, from a plan, with tables and tests."""
 
 import dataclasses
+import os
+import shutil
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pytest
 from pyarrow.csv import write_csv
 from scipy import stats
@@ -135,10 +139,119 @@ def test_a_damaged_cell_is_named(tmp_path: Path) -> None:
     study(tmp_path).run()
     cell = next((tmp_path / "cells").iterdir())
     cell.write_bytes(b"nothing")
-    with pytest.raises(fr.ResourceError, match=r"remove it, and its cell is done anew"):
+    with pytest.raises(fr.DataError, match=r"delete it, and its cell is done anew"):
         study(tmp_path).run()
     cell.unlink()
     study(tmp_path).run()
+
+
+def _changed(name: str, value: Any, kind: pa.DataType) -> Callable[[Path], None]:
+    def change(file: Path) -> None:
+        table = pyarrow.feather.read_table(file)
+        place = table.schema.get_field_index(name)
+        column = pa.array([value] * table.num_rows, kind)
+        pyarrow.feather.write_feather(table.set_column(place, name, column), str(file))
+
+    return change
+
+
+def _copied(name: str) -> Callable[[Path], None]:
+    return lambda file: shutil.copy(file.with_name(name), file) and None
+
+
+def _replaced(by: Callable[[Path], object]) -> Callable[[Path], None]:
+    def change(file: Path) -> None:
+        file.unlink()
+        by(file)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_replaced(os.mkfifo), "is no regular file"),
+        (_replaced(lambda file: file.symlink_to("/dev/zero")), "is no regular file"),
+        (_replaced(lambda file: file.symlink_to("nowhere")), "is no regular file"),
+        (_replaced(Path.mkdir), "is no regular file"),
+        (_changed("value", "x", pa.string()), "holds no results of a study"),
+        (_copied("line.relief.1.all.arrow"), "of this cell"),
+        (_copied("line.forest.0.all.arrow"), "of this cell"),
+        (_copied("bent.relief.0.all.arrow"), "of this cell"),
+        (_changed("labelled", 7, pa.int64()), "of this cell"),
+        (
+            lambda file: pyarrow.feather.write_feather(pyarrow.feather.read_table(file)[:0], str(file)),
+            "of this cell",
+        ),
+    ],
+    ids=["pipe", "device", "dangling", "folder", "text", "split", "ranker", "data", "labelled", "no rows"],
+)
+def test_edited_cells_are_refused(tmp_path: Path, change: Callable[[Path], None], message: str) -> None:
+    numbers = study(tmp_path).run().table()
+    cell = tmp_path / "cells" / "line.relief.0.all.arrow"
+    change(cell)
+    with pytest.raises(fr.DataError, match=f"{cell.name}: .*{message}; delete it, and its cell is done anew"):
+        study(tmp_path).run()
+    shutil.rmtree(cell) if cell.is_dir() else cell.unlink()
+    assert study(tmp_path).run().table().equals(numbers)
+
+
+def test_files_that_are_no_cells_of_the_study_are_left_alone(tmp_path: Path) -> None:
+    numbers = study(tmp_path).run().table()
+    (tmp_path / "cells" / "junk.arrow").write_bytes(b"x")
+    assert study(tmp_path).run().table().equals(numbers)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", "[" * 100_000, '{"judge": 5}', None])
+def test_an_edited_description_of_a_study_is_refused(tmp_path: Path, content: str | None) -> None:
+    about = tmp_path / "study.json"
+    if content is None:
+        os.mkfifo(about)
+    else:
+        about.write_text(content)
+    with pytest.raises(fr.DataError, match=r"study.json: .*; delete its folder"):
+        study(tmp_path).run()
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a\nb", "\ud800", 5, "x" * 300, "é" * 60, " "])
+@pytest.mark.parametrize("what", ["data", "rankers"])
+def test_names_of_data_sets_and_rankers_are_checked(tmp_path: Path, what: str, name: Any) -> None:
+    given: dict[str, dict[Any, Any]] = {"data": {"line": fr.Dataset(LINE, "y")}, "rankers": {"a": forest()}}
+    given[what] = {name: next(iter(given[what].values()))}
+    with pytest.raises(fr.SettingError, match=f"^{what}: .*name.*; use a"):
+        Study(**given, folder=tmp_path)
+
+
+def test_long_names_are_files_up_to_a_limit(tmp_path: Path) -> None:
+    name = "x" * 100
+    found = Study({name: fr.Dataset(LINE, "y")}, {name: forest()}, splits=Repeated(n=1), folder=tmp_path)
+    assert found.run().methods == ["unweighted", name]
+
+
+def test_folders_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "dangling").symlink_to("nowhere")
+    for folder, message in (("a\0b", "cannot be made"), ("dangling", "is a file")):
+        with pytest.raises(fr.ResourceError, match=message):
+            study(tmp_path / folder).run()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Repeated(n=cast("int", 2.5)), "n: 2.5; use a whole number from 1 to 10,000"),
+        (lambda: Repeated(n=cast("int", float("nan"))), "n: nan; use a whole number"),
+        (lambda: Repeated(n=True), "n: True; use a whole number"),
+        (lambda: Repeated(n=cast("int", "2")), "n: '2'; use a whole number"),
+        (lambda: Repeated(n=10**20), "n: 100000000000000000000; use a whole number"),
+        (lambda: Repeated(cast("float", "x")), "train: 'x' is no share"),
+        (lambda: CrossValidation(2, cast("int", 1.5)), "repeats: 1.5; use a whole number from 1"),
+        (lambda: CrossValidation(200, 200), "repeats: 200 of 200 folds are 40,000 splits"),
+        (lambda: study(labelled=range(1, 1000), splits=Repeated(n=1000)), "make 3,996,000 cells; ask for"),
+    ],
+)
+def test_numbers_of_splits_are_bounded(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(fr.SettingError, match=message):
+        make()
 
 
 def test_labelled_rows_are_nested_and_the_others_lose_their_targets() -> None:
@@ -319,7 +432,7 @@ def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
         ),
         ('path = "iris.arff"', "path = 3", "data.iris.path: name the file"),
         ('target = "class"', 'targets = "class"', "data.iris.targets: no such key; did you mean target?"),
-        ("folds = 2", "folds = 1", "splits: folds: 1; use 2 or more"),
+        ("folds = 2", "folds = 1", "splits: folds: 1; use a whole number from 2 to 10,000"),
         ('kind = "cross-validation"', 'kind = "none"', "splits.kind: 'none' is not one of repeated"),
         ("n_estimators = 5", "n_trees = 5", "rankers.forest.n_trees: no such key"),
         (
@@ -339,6 +452,25 @@ def test_a_plan_with_label_sets_as_classes(tmp_path: Path) -> None:
         ('measure = "accuracy"', 'random_state = "x"', "plan.toml: random_state: 'x' is no seed"),
         ('"accuracy"', '"acuracy"', "plan.toml: measure: no 'acuracy' here; did you mean accuracy?"),
         ('"accuracy"', "3", "plan.toml: measure: no '3' here"),
+        ("folds = 2", "folds = 2.5", "splits: folds: 2.5; use a whole number"),
+        ("folds = 2", "folds = " + "9" * 5_000, "plan.toml: Exceeds the limit"),
+        ('"cross-validation"', '["x"]', "splits.kind: '['x']' is not one of"),
+        ('"information_gain"', '["forest"]', "rankers.gain.ranker: '['forest']' is not one of"),
+        ("n_estimators = 5", 'preset = ["x"]', "rankers.forest.preset: '['x']' is not one of"),
+        ("n_estimators = 5", "only = 5", "forest.only: 5 is not a list of data sets or tasks"),
+        (
+            '[splits]\nkind = "cross-validation"\nfolds = 2',
+            "splits = 5",
+            "splits: 5 is no table; write its settings below [splits]",
+        ),
+        ('measure = "accuracy"', "random_state = true", "random_state: True is no seed"),
+        ('path = "iris.arff"', 'path = "iris.arff"\ntest = 5', "data.iris.test: 5 is no path"),
+        ('path = "iris.arff"', f'path = "{"x" * 300}"', "File name too long; name another file"),
+        ('measure = "accuracy"', "measure = " + "[" * 100_000, "nested too deep"),
+        ('measure = "accuracy"', "a=" + "{a=" * 3_000 + "1" + "}" * 3_000, "nested too deep"),
+        ('measure = "accuracy"', ".".join(["a"] * 50_000) + " = 1", "line 2: a key has more than 64 parts"),
+        ('measure = "accuracy"', "'a b' . " * 50_000 + "a = 1", "line 2: a key has more than 64 parts"),
+        ('measure = "accuracy"', "#" * (1 << 20), "is larger than 1,048,576 bytes"),
     ],
 )
 def test_what_is_wrong_with_a_plan(tmp_path: Path, old: str, new: str, message: str) -> None:

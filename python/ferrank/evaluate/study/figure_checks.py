@@ -4,6 +4,7 @@ The forms of settings and the names of measures are checked by themselves, names
 judges against the study, and measures against those that its results will have.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,15 @@ from ferrank.evaluate.study.results import MAIN_MEASURES, TIME
 if TYPE_CHECKING:
     from ferrank.evaluate.study.study import Study
 
-__all__ = ["DESCRIBED", "NO_QUALITIES", "check_forms", "check_keys", "check_measures", "check_with_study"]
+__all__ = [
+    "DESCRIBED",
+    "NO_QUALITIES",
+    "check_forms",
+    "check_keys",
+    "check_measures",
+    "check_name",
+    "check_with_study",
+]
 
 NO_QUALITIES = ("forward_error", "reverse_error", "relevance", "importance", "splits_by_relief", TIME)
 """What figures of all measures leave out: curves, and what does not say how good a method is."""
@@ -82,6 +91,20 @@ def check_keys(given: Iterable[str], known: Iterable[str], prefix: str) -> None:
     unknown = next((key for key in given if key not in names), None)
     if unknown is not None:
         raise SettingError(f"{prefix}{unknown}: no such key; {hint(unknown, names)}")
+
+
+def check_name(name: str, where: str) -> None:
+    """Raise an error that starts with ``where`` if no files of results can have the name."""
+    if not re.fullmatch(r"\w[\w .,+-]*", name) or len(name.encode(errors="replace")) > _MOST_BYTES:
+        raise SettingError(
+            f"{where}: the files of a figure have its name; use letters, digits, '-', '_' and ' ', at most "
+            f"{_MOST_BYTES} bytes that start with a letter or a digit, as in [figures.ranks-of-trees]"
+        )
+    if re.match(r"(results(-.*)?|study|cells)$", name.casefold()):
+        raise SettingError(f"{where}: files of the study itself have this name; use another one")
+
+
+_MOST_BYTES = 100
 
 
 def check_forms(kind: str, settings: Mapping[str, Any], where: str) -> None:

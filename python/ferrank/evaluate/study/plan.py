@@ -1,8 +1,9 @@
 """Studies in TOML files, and the plans that come with ferrank."""
 
 import os
+import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import resources
@@ -12,16 +13,17 @@ from typing import Any
 
 from ferrank._core import settings_json
 from ferrank.data.dataset import Dataset
-from ferrank.errors import ResourceError, SettingError, hint
+from ferrank.errors import FerrankError, ResourceError, SettingError, hint
 from ferrank.evaluate.baselines import BASELINES, TRANSFORMATIONS
 from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.evaluate.study.cells import NoisyTruth
-from ferrank.evaluate.study.figure_checks import check_keys
+from ferrank.evaluate.study.figure_checks import check_keys, check_name
 from ferrank.evaluate.study.figures import Figure, read_figure
 from ferrank.evaluate.study.judges import ErrorCurves, KeptImportances, Truth, WeightedNeighbors
 from ferrank.evaluate.study.splits import CrossValidation, Repeated
 from ferrank.evaluate.study.study import Study
 from ferrank.evaluate.synth import SYNTHETIC, synthesize
+from ferrank.output import mode_of
 from ferrank.rankers.estimators import RANKERS
 from ferrank.rankers.registry import PRESETS
 from ferrank.trees.estimators import ReliefTree
@@ -44,6 +46,12 @@ _RANKERS: dict[str, Callable[..., Any]] = {
     "truth": NoisyTruth,
     "relief-tree": ReliefTree,
 }
+_MOST_BYTES = 1 << 20
+"""Of a plan."""
+_MOST_PARTS = 64
+"""Of a key: the time to read one grows with their square."""
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_LONG_KEY = re.compile(rf"(?<![^\s.=,])(?:[^\s.=,]+[ \t]*\.[ \t]*){{{_MOST_PARTS}}}")
 _KEYS = {
     "measure",
     "random_state",
@@ -149,7 +157,7 @@ def read_plan(
             f"{path}: data.{name}: {file}: no such file; give the folder that paths start from, data=FOLDER"
         )
     only: dict[str, list[str]] = {}
-    asked = _without_only(_section(told, "rankers", path), only)
+    asked = _without_only(_section(told, "rankers", path), only, path)
     own = {
         name: _splits(one["splits"], path, f"data.{name}.splits")
         for name, one in told["data"].items()
@@ -163,8 +171,10 @@ def read_plan(
                 f"{path}: {name}.only: no data set or task '{unknown}'; {hint(unknown, known)}"
             )
     seed = told.get("random_state", 0)
-    if not isinstance(seed, int) or seed < 0:
-        raise SettingError(f"{path}: random_state: {seed!r} is no seed; use an integer of at least 0")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 32:
+        raise SettingError(
+            f"{path}: random_state: {seed!r} is no seed; use an integer from 0 to {(1 << 32) - 1}"
+        )
     study = Study(
         sets,
         {name: _ranker(one, f"rankers.{name}", path) for name, one in asked.items()},
@@ -177,6 +187,9 @@ def read_plan(
         folder=folder,
         random_state=seed,
     )
+    asked_figures = _section(told, "figures", path) if "figures" in told else {}
+    for name in asked_figures:
+        check_name(name, f"{path}: figures.{name}")
     if (own_measure := told.get("measure")) is not None:
         check_measure(own_measure, MEASURES, f"{path}: measure")
     measure = own_measure if measure is None else measure
@@ -184,7 +197,7 @@ def read_plan(
         name: read_figure(
             one, start, f"{path}: figures.{name}", measure=measure, study=study, missing=list(missing)
         )
-        for name, one in (_section(told, "figures", path) if "figures" in told else {}).items()
+        for name, one in asked_figures.items()
     }
     return Plan(study, measure, figures, list(missing))
 
@@ -195,9 +208,14 @@ def _paths_of(told: dict[str, Any]) -> list[str]:
     return [path if isinstance(path, str) else path[0] for path in paths][:3]
 
 
-def _without_only(section: dict[str, Any], only: dict[str, list[str]]) -> dict[str, Any]:
+def _without_only(section: dict[str, Any], only: dict[str, list[str]], path: Path) -> dict[str, Any]:
     """Return the section without its keys ``only``, which are put into ``only``."""
-    only |= {name: one["only"] for name, one in section.items() if "only" in one}
+    for name, one in section.items():
+        if "only" in one:
+            of = one["only"]
+            if not isinstance(of, list) or not all(isinstance(each, str) for each in of):
+                raise SettingError(f"{path}: {name}.only: {of!r} is not a list of data sets or tasks")
+            only[name] = of
     return {name: {k: v for k, v in one.items() if k != "only"} for name, one in section.items()}
 
 
@@ -206,29 +224,58 @@ def _judges(told: dict[str, Any], only: dict[str, list[str]], path: Path) -> Any
         return _judge(told.get("judge", {}), "judge", path)
     if "judge" in told:
         raise SettingError(f"{path}: judge: there are judges, too; put it among them")
-    asked = _without_only(_section(told, "judges", path), only)
+    asked = _without_only(_section(told, "judges", path), only, path)
     return {name: _judge(one, f"judges.{name}", path) for name, one in asked.items()}
 
 
-def _judge(told: dict[str, Any], where: str, path: Path) -> Any:
-    told = dict(told)
-    kind = told.pop("kind", "weighted-neighbors")
-    if kind not in _JUDGES:
-        raise SettingError(f"{path}: {where}.kind: '{kind}' is not one of {', '.join(_JUDGES)}")
-    return _made(_JUDGES[kind], told, where, path)
+def _judge(told: Any, where: str, path: Path) -> Any:
+    return _of_kind(_JUDGES, "weighted-neighbors", told, where, path)
+
+
+def _of_kind(kinds: Mapping[str, Callable[..., Any]], default: str, told: Any, where: str, path: Path) -> Any:
+    """Return what the section describes by its kind and settings."""
+    if not isinstance(told, dict):
+        raise SettingError(f"{path}: {where}: {told!r} is no table; write its settings below [{where}]")
+    settings = dict(told)
+    kind = _one_of(kinds, settings.pop("kind", default), f"{path}: {where}.kind")
+    return _made(kinds[kind], settings, where, path)
+
+
+def _one_of(known: Iterable[str], value: Any, where: str) -> str:
+    names = list(known)
+    if not isinstance(value, str) or value not in names:
+        raise SettingError(f"{where}: '{value}' is not one of {', '.join(names)}")
+    return value
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise SettingError(f"{path}: is larger than {_MOST_BYTES:,} bytes; name the TOML file of a plan")
+        text = content.decode()
+        _check_lines(text, path)
+        return tomllib.loads(text)
+    except FerrankError:
+        raise
+    except RecursionError:
+        raise SettingError(f"{path}: tables or lists in it are nested too deep; use fewer levels") from None
     except IsADirectoryError as error:
         raise ResourceError(f"{path}: is a folder; name the TOML file of a plan") from error
     except FileNotFoundError as error:
         raise ResourceError(f"{path}: no such file, and no plan of ferrank: {', '.join(PLANS)}") from error
     except OSError as error:
         raise ResourceError(f"{path}: {error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SettingError(f"{path}: {error}") from error
+
+
+def _check_lines(text: str, path: Path) -> None:
+    """Raise an error if a key has very many parts."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if _LONG_KEY.search(_QUOTED.sub("q", line)):
+            raise SettingError(f"{path}: line {number}: a key has more than {_MOST_PARTS} parts; use fewer")
 
 
 def _section(told: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
@@ -250,19 +297,21 @@ def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:
     told = {key: value for key, value in told.items() if key != "splits"}
     if "synthetic" in told:
         settings = {key: value for key, value in told.items() if key != "synthetic"}
-        if told["synthetic"] not in SYNTHETIC:
-            raise SettingError(
-                f"{path}: {where}.synthetic: '{told['synthetic']}' is not one of {', '.join(SYNTHETIC)}"
-            )
-        return _made(partial(synthesize, told["synthetic"]), settings, where, path)
+        kind = _one_of(SYNTHETIC, told["synthetic"], f"{path}: {where}.synthetic")
+        return _made(partial(synthesize, kind), settings, where, path)
     check_keys(told, _DATA, f"{path}: {where}.")
     paths = told.get("path")
     paths = [paths] if isinstance(paths, str) else paths
     if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
         raise SettingError(f"{path}: {where}.path: name the file of the data set")
-    files = {key: start / told[key] for key in ("test", "labels", "hierarchy") if key in told}
+    files = {}
+    for key in ("test", "labels", "hierarchy"):
+        if key in told:
+            if not isinstance(told[key], str):
+                raise SettingError(f"{path}: {where}.{key}: {told[key]!r} is no path; name a file")
+            files[key] = start / told[key]
     rows = [start / one for one in paths]
-    absent = next((file for file in (*rows, *files.values()) if not file.exists()), None)
+    absent = next((file for file in (*rows, *files.values()) if mode_of(file) is None), None)
     if absent is not None:
         return absent
     roles = {key: value for key, value in told.items() if key not in files and key != "path"}
@@ -274,12 +323,10 @@ def _dataset(told: dict[str, Any], start: Path, where: str, path: Path) -> Any:
 def _ranker(told: dict[str, Any], where: str, path: Path) -> Any:
     told = dict(told)
     name, preset = told.pop("ranker", "forest"), told.pop("preset", None)
-    if name not in _RANKERS:
-        raise SettingError(f"{path}: {where}.ranker: '{name}' is not one of {', '.join(_RANKERS)}")
+    name = _one_of(_RANKERS, name, f"{path}: {where}.ranker")
     if preset is not None:
-        if preset not in PRESETS or name not in PRESETS[preset]:
-            raise SettingError(f"{path}: {where}.preset: '{preset}' is not one of {', '.join(PRESETS)}")
-        told = PRESETS[preset][name] | told
+        known = [one for one, of in PRESETS.items() if name in of]
+        told = PRESETS[_one_of(known, preset, f"{path}: {where}.preset")][name] | told
     if told.get("random_state") == "split":
         told["random_state"] = None
     made = _made(_RANKERS[name], told, where, path)
@@ -300,12 +347,8 @@ def _check_settings(settings: dict[str, Any]) -> None:
         settings_json(one)
 
 
-def _splits(told: dict[str, Any], path: Path, where: str = "splits") -> Any:
-    told = dict(told)
-    kind = told.pop("kind", "repeated")
-    if kind not in _SPLITS:
-        raise SettingError(f"{path}: {where}.kind: '{kind}' is not one of {', '.join(_SPLITS)}")
-    return _made(_SPLITS[kind], told, where, path)
+def _splits(told: Any, path: Path, where: str = "splits") -> Any:
+    return _of_kind(_SPLITS, "repeated", told, where, path)
 
 
 def _made(kind: Callable[..., Any], told: dict[str, Any], where: str, path: Path) -> Any:

@@ -16,6 +16,9 @@ from ferrank.evaluate.splits import splits_of
 
 __all__ = ["CrossValidation", "Repeated", "Split", "by_labels", "hidden_rows"]
 
+_MOST_SPLITS = 10_000
+"""Of a data set: each holds the numbers of all its rows."""
+
 Array = np.ndarray[Any, Any]
 Split = tuple[str, Array, Array]
 """A name, and the numbers of training and test rows."""
@@ -46,12 +49,17 @@ class Repeated:
     n: int = 10
 
     def __post_init__(self) -> None:
-        if not 0 < self.train < 1:
+        is_number = isinstance(self.train, int | float | np.number) and not isinstance(self.train, bool)
+        if not is_number or not 0 < self.train < 1:
             raise SettingError(
-                f"train: {self.train} is no share of the rows; use a number above 0 and below 1"
+                f"train: {self.train!r} is no share of the rows; use a number above 0 and below 1"
             )
-        if self.n < 1:
-            raise SettingError(f"n: {self.n}; use 1 or more")
+        _check_count("n", self.n, 1)
+
+    @property
+    def n_splits(self) -> int:
+        """How many splits there are of a data set."""
+        return self.n
 
     def of(self, rows: Rows, seed: int) -> list[Split]:
         """Return the splits of ``rows``."""
@@ -99,10 +107,18 @@ class CrossValidation:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        if self.folds < 2:
-            raise SettingError(f"folds: {self.folds}; use 2 or more")
-        if self.repeats < 1:
-            raise SettingError(f"repeats: {self.repeats}; use 1 or more")
+        _check_count("folds", self.folds, 2)
+        _check_count("repeats", self.repeats, 1)
+        if self.n_splits > _MOST_SPLITS:
+            raise SettingError(
+                f"repeats: {self.repeats:,} of {self.folds:,} folds are {self.n_splits:,} splits; use "
+                f"{_MOST_SPLITS:,} at most"
+            )
+
+    @property
+    def n_splits(self) -> int:
+        """How many splits there are of a data set."""
+        return self.folds * self.repeats
 
     def of(self, rows: Rows, seed: int) -> list[Split]:
         """Return the splits of ``rows``."""
@@ -122,6 +138,13 @@ class CrossValidation:
                 (np.flatnonzero(part != fold), np.flatnonzero(part == fold)) for fold in range(self.folds)
             ]
         return [(name, train, test) for name, (train, test) in zip(names, splits, strict=True)]
+
+
+def _check_count(setting: str, given: Any, least: int) -> None:
+    """Raise an error if ``given`` is no whole number from ``least`` to the most splits of a data set."""
+    is_whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    if not is_whole or not least <= given <= _MOST_SPLITS:
+        raise SettingError(f"{setting}: {given!r}; use a whole number from {least} to {_MOST_SPLITS:,}")
 
 
 def hidden_rows(

@@ -21,8 +21,10 @@ from joblib import Parallel, delayed
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.data.labels import closed_sets
+from ferrank.data.opening import cause_of
 from ferrank.data.source import read_all
 from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
+from ferrank.escape import visible
 from ferrank.evaluate.baselines import BASELINES
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES, measures_of
@@ -35,6 +37,7 @@ from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
 from ferrank.progress import Progress, shown
 from ferrank.rankers.estimators import RANKERS, ranker_of
+from ferrank.ranking.text import shorten
 from ferrank.resources import check_processes
 
 __all__ = ["Study"]
@@ -44,6 +47,9 @@ Tables = tuple[pa.Table, pa.Table]
 """The rows of a data set that are for training, and those for testing; often the same."""
 Work = tuple[Cell, Callable[[Tables], pa.Table]]
 _ROWS_AT_ONCE = 1 << 16
+_MOST_CELLS = 1_000_000
+_MOST_BYTES = 100
+"""Of the name of a data set or ranker in the name of a file, which has both and takes 255."""
 
 
 class Study:
@@ -113,18 +119,30 @@ class Study:
         for what, names in (("data", data), ("rankers", rankers)):
             if not names:
                 raise SettingError(f"{what}: there are none; give one at least")
+            for name in names:
+                _check_name(what, name, in_files=folder is not None)
         self.data = dict(data)
         self.rankers = {name: _ranker(name, one) for name, one in rankers.items()}
         self.judge: Judge | Mapping[str, Judge] = WeightedNeighbors() if judge is None else judge
         self.splits = Repeated() if splits is None else splits
         self.only, self.own_splits = dict(only or {}), dict(own_splits or {})
-        for where, one in [("splits", self.splits), *self.own_splits.items()]:
-            if not isinstance(one, (Repeated, CrossValidation)):
-                raise SettingError(f"{where}: {one!r} parts no rows; use Repeated or CrossValidation")
+        for where, split in [("splits", self.splits), *self.own_splits.items()]:
+            if not isinstance(split, (Repeated, CrossValidation)):
+                raise SettingError(f"{where}: {split!r} parts no rows; use Repeated or CrossValidation")
         self.labelled: list[int | None] = (
             [None] if labelled is None else [*_counts("labelled", labelled, "rows")]
         )
         self.n_trees = _counts("n_trees", n_trees, "trees")
+        n_splits = sum(
+            1 if isinstance(one, tuple) else self._splits_of(name).n_splits for name, one in self.data.items()
+        )
+        n_cells = n_splits * len(self.rankers) * len(self.labelled)
+        if n_cells > _MOST_CELLS:
+            raise SettingError(
+                f"splits: {n_splits:,} splits of all data sets, {len(self.rankers):,} rankers and "
+                f"{len(self.labelled):,} numbers of labelled rows make {n_cells:,} cells; ask for "
+                f"fewer splits, as a study has {_MOST_CELLS:,} cells at most"
+            )
         judges = self.judge if isinstance(self.judge, Mapping) else {}
         both = next((name for name in self.rankers if name in judges), None)
         if both is not None and both in self.only:
@@ -158,13 +176,9 @@ class Study:
         """
         check_processes(n_jobs)
         self._known = {}
-        done, left = self._done(), []
-        total = 0
-        for name in self.data:
-            for cell, work in self._cells(name)[0]:
-                total += 1
-                if _file_name(cell) not in done:
-                    left.append((cell, work))
+        all_work = [one for name in self.data for one in self._cells(name)[0]]
+        total, done = len(all_work), self._done([cell for cell, _ in all_work])
+        left = [(cell, work) for cell, work in all_work if _file_name(cell) not in done]
         tables = {name: self._cells(name)[1] for name in self.data}
         with shown(progress) as report:
             for number, (cell, table) in enumerate(
@@ -174,11 +188,10 @@ class Study:
                 self._keep(cell, table)
                 if report is not None:
                     report("studying", number, total)
-        cells = [cell for name in self.data for cell, _ in self._cells(name)[0]]
         first: dict[tuple[Any, ...], str] = {}
-        for cell in cells:
+        for cell, _ in all_work:
             first.setdefault((cell.data, cell.split, cell.labelled), cell.ranker)
-        numbers = pa.concat_tables(_once(cell, done[_file_name(cell)], first) for cell in cells)
+        numbers = pa.concat_tables(_once(cell, done[_file_name(cell)], first) for cell, _ in all_work)
         described = [{"data": name, **self._described[name]} for name in self.data]
         self.results = Results(numbers, pa.Table.from_pylist(described))
         if self.folder is not None:
@@ -304,14 +317,14 @@ class Study:
     def _splits_of(self, name: str) -> Repeated | CrossValidation:
         return self.own_splits.get(name, self.splits)
 
-    def _done(self) -> dict[str, pa.Table]:
-        """Return the results of the cells in the folder, which must be of this study."""
+    def _done(self, cells: Sequence[Cell]) -> dict[str, pa.Table]:
+        """Return the results of those ``cells`` that are in the folder, which must be of this study."""
         if self.folder is None:
             return {}
-        cells = _cells_folder(self.folder)
+        in_folder = _cells_folder(self.folder)
         about, path = self._about(), self.folder / "study.json"
-        if path.exists():
-            known = json.loads(path.read_text(encoding="utf-8"))
+        if os.path.lexists(path):
+            known = _read_about(path)
             differs = next(
                 (key for key in about if about[key] != known.get(key, about[key] if ": " in key else None)),
                 None,
@@ -324,9 +337,10 @@ class Study:
             about = known | about
         replace(path, lambda partial: partial.write_text(json.dumps(about, indent=1), encoding="utf-8"))
         found = {}
-        for file in sorted(cells.glob("*.arrow")):
-            table = _read(file)
-            found[file.stem] = table
+        for cell in cells:
+            file = in_folder / f"{_file_name(cell)}.arrow"
+            if os.path.lexists(file):
+                found[_file_name(cell)] = _read(file, cell)
         return found
 
     def _about(self) -> dict[str, str]:
@@ -382,6 +396,17 @@ class _Task:
             ) from error
 
 
+def _check_name(what: str, name: Any, *, in_files: bool) -> None:
+    """Raise an error if a data set or ranker cannot be called so in tables or in names of files."""
+    if not isinstance(name, str) or visible(name) != name or not name.strip():
+        raise SettingError(f"{what}: {name!r} is no name; use a text without control characters")
+    if in_files and (size := len(_coded(name).encode())) > _MOST_BYTES:
+        raise SettingError(
+            f"{what}: the name '{shorten(name)}' takes {size} bytes in names of files; use a shorter one, of "
+            f"at most {_MOST_BYTES}"
+        )
+
+
 def _ranker(name: str, given: Any) -> Any:
     """Return the ranker or model that was given or named."""
     if name == UNWEIGHTED:
@@ -397,7 +422,9 @@ def _ranker(name: str, given: Any) -> Any:
 def _counts(setting: str, given: Any, of: str) -> list[int]:
     """Return the numbers that were given, which must be 1 or more."""
     is_list = isinstance(given, Sequence) and not isinstance(given, str)
-    if not is_list or not all(isinstance(one, int | np.integer) and one >= 1 for one in given):
+    if not is_list or not all(
+        isinstance(one, int | np.integer) and not isinstance(one, bool) and one >= 1 for one in given
+    ):
         raise SettingError(f"{setting}: {given!r}; use a list of numbers of {of} from 1 on")
     return list(given)
 
@@ -500,11 +527,13 @@ def _cells_folder(folder: Path) -> Path:
     try:
         cells.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        file = next(path for path in (cells, *cells.parents) if path.exists() and not path.is_dir())
+        # A link that leads nowhere does not exist, and is in the way.
+        file = next(path for path in (cells, *cells.parents) if os.path.lexists(path) and not path.is_dir())
         raise ResourceError(f"{file}: is a file; name a folder for the results") from error
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else error
         raise ResourceError(
-            f"{folder}: the folder cannot be made ({error.strerror}); name another one for the results"
+            f"{folder}: the folder cannot be made ({what}); name another one for the results"
         ) from error
     if not all(os.access(path, os.W_OK) for path in (folder, cells)):
         raise ResourceError(f"{folder}: cannot be written to; name another folder for the results")
@@ -516,19 +545,50 @@ def _file_name(cell: Cell) -> str:
 
     Points are, too, but for that of the split, so that no two cells have the same file.
     """
-
-    def coded(name: str, kept: str = "") -> str:
-        return re.sub(rf"[^\w{kept}-]", lambda found: f"%{ord(found[0]):x}", name)
-
     own = cell.name.removeprefix(f"{cell.data}.{cell.ranker}.")
-    return f"{coded(cell.data)}.{coded(cell.ranker)}.{coded(own, '.')}"
+    return f"{_coded(cell.data)}.{_coded(cell.ranker)}.{_coded(own, '.')}"
 
 
-def _read(path: Path) -> pa.Table:
+def _coded(name: str, kept: str = "") -> str:
+    return re.sub(rf"[^\w{kept}-]", lambda found: f"%{ord(found[0]):x}", name)
+
+
+def _read(path: Path, cell: Cell) -> pa.Table:
+    """Return the results in the file of a cell; anybody may have written to it."""
     try:
+        # A pipe waits for a writer, and a device may never end.
+        if not path.is_file():
+            raise DataError("is no regular file")
         table = pyarrow.feather.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise ResourceError(f"{path}: {error}; remove it, and its cell is done anew") from error
-    if table.schema.names != SCHEMA.names:
-        raise ResourceError(f"{path}: holds no results of a study; remove it")
+        if not table.schema.equals(SCHEMA):
+            raise DataError("holds no results of a study")
+        table.validate(full=True)
+        if not table.num_rows or not _is_of(cell, table):
+            raise DataError("holds no results of this cell")
+    except (OSError, MemoryError, DataError, pa.ArrowException) as error:
+        raise DataError(f"{path}: {error}; delete it, and its cell is done anew") from cause_of(error)
     return table
+
+
+def _is_of(cell: Cell, table: pa.Table) -> bool:
+    """Return whether the results name the data set, the ranker and the split of the cell alone."""
+    expected = {"data": {cell.data}, "split": {cell.split}, "labelled": {cell.labelled}}
+    methods = pa.compute.unique(table["method"]).to_pylist()
+    return all(set(table[name].unique().to_pylist()) == known for name, known in expected.items()) and all(
+        one in (cell.ranker, UNWEIGHTED) or str(one).startswith(f"{cell.ranker}:") for one in methods
+    )
+
+
+def _read_about(path: Path) -> dict[str, str]:
+    """Return what the results in a folder depend on, as a study wrote it there."""
+    try:
+        if not path.is_file():
+            raise DataError("is no regular file")
+        about = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(about, dict) or not all(isinstance(value, str) for value in about.values()):
+            raise DataError("is not what a study writes there")
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise DataError(
+            f"{path}: {error}; delete its folder, and the study is done anew, or take another folder"
+        ) from error
+    return about
