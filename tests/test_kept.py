@@ -303,6 +303,44 @@ def test_interactions_and_trends() -> None:
     assert trends["x2"] < -0.9
 
 
+def test_a_tree_of_any_size_is_read_as_it_was_written(tmp_path: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(200_000, 3)), np.arange(200_000) % 7.0
+    model = forest(n_estimators=1, min_samples_leaf=1).fit(x, y)
+    model.save_trees(tmp_path / "large.ferrank")
+    assert (tmp_path / "large.ferrank").stat().st_size > 9_000_000, "larger than what is read at a time"
+    read = fr.Forest.load(tmp_path / "large.ferrank")
+    assert read.n_trees == 1
+    assert np.array_equal(read.predict(x).column(0).to_numpy(), model.predict(x))
+
+
+def test_no_bit_of_a_file_can_change(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = forest(task="classification", n_estimators=3).fit(X, y)
+    path = tmp_path / "forest.ferrank"
+    model.save_trees(path)
+    content, expected = path.read_bytes(), model.forest_.predict(X)
+    accepted = 0
+    for place in np.random.default_rng(0).integers(len(content) * 8, size=300).tolist():
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        try:
+            assert fr.Forest.load(path).predict(X) == expected, f"bit {place}"
+            accepted += 1
+        except fr.DataError as error:
+            assert "forest.ferrank: " in str(error)
+    assert accepted < 60, "most bits of a file mean something"
+
+
+def test_interactions_of_many_features_take_little_memory() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2500)).astype(np.float32)
+    model = forest(n_estimators=20, min_samples_leaf=1, max_features=2).fit(X, rng.normal(size=3000))
+    pairs = model.forest_.interactions(1 << 30)
+    features = {name for pair in pairs.to_pylist() for name in list(pair.values())[:2]}
+    assert len(features) == 1000
+
+
 @pytest.mark.slow
 def test_dask_collections_are_predicted_by_partition() -> None:
     da = pytest.importorskip("dask.array")

@@ -129,6 +129,39 @@ def test_a_finished_run_goes_on_to_more_trees(mixed: pa.Table, tmp_path: Path) -
     assert np.array_equal(fr.Accumulator.load(path).ranking().importances(), more.importances())
 
 
+def ends(path: Path) -> list[int]:
+    """Return where the head of a file of contributions ends, and each of these."""
+    found = []
+    with pa.OSFile(str(path)) as file:
+        while file.tell() < file.size():
+            pa.ipc.read_message(file)
+            found.append(file.tell())
+    return found
+
+
+def test_records_of_another_run_are_made_again(mixed: pa.Table, tmp_path: Path) -> None:
+    own, other = tmp_path / "own.ferrank", tmp_path / "other.ferrank"
+    ranking = fr.rank(mixed, "y", n_estimators=5, resume=own)
+    fr.rank(mixed, "y", n_estimators=5, random_state=1, resume=other)
+    own.write_bytes(own.read_bytes()[: ends(own)[0]] + other.read_bytes()[ends(other)[0] :])
+    with pytest.raises(fr.DataError, match=r"own\.ferrank: batch 1 is damaged, or of another run"):
+        fr.Accumulator.load(own)
+    with pytest.warns(fr.ResumeWarning, match="dropped the last"):
+        again = fr.rank(mixed, "y", n_estimators=5, resume=own)
+    assert np.array_equal(again.importances(), ranking.importances())
+
+
+def test_fewer_trees_go_on_in_the_file_of_more(mixed: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "run.ferrank"
+    ranking = fr.rank(mixed, "y", n_estimators=9, resume=path)
+    content = path.read_bytes()
+    path.write_bytes(content[: ends(path)[2]])
+    fewer = fr.rank(mixed, "y", n_estimators=5, resume=path)
+    assert np.array_equal(fewer.importances(), fr.rank(mixed, "y", n_estimators=5).importances())
+    more = fr.rank(mixed, "y", n_estimators=9, resume=path)
+    assert np.array_equal(more.importances(), ranking.importances())
+
+
 def test_the_command_line_says_what_was_dropped(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.ferrank"
     options = command(data, "--trees", "3", "--resume", str(path))

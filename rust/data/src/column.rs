@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
@@ -149,12 +149,48 @@ pub(crate) fn categories_in(array: &ArrayRef, rows: Range<usize>) -> Result<Cate
         DataType::Dictionary(..) => dictionary(array, rows),
         _ => {
             let (array, mut buffer) = (array.slice(rows.start, rows.len()), Vec::new());
+            if let Some(texts) = exact_texts(&array)? {
+                return Ok(collect(texts.into_iter().map(|text| text.map(Cow::Owned))));
+            }
             let values = numbers(&array, &mut buffer)?;
             // Adding 0 turns -0 into 0, so that the two are one category.
             let number = |v: &f64| (!v.is_nan()).then(|| Cow::Owned((v + 0.0).to_string()));
             Ok(collect(values.iter().map(number)))
         }
     }
+}
+
+/// The texts of numbers of which f64 may not hold all digits; `None` for those of other types. A number that f64 holds
+/// has the same text in all types.
+fn exact_texts(array: &ArrayRef) -> Result<Option<Vec<Option<String>>>> {
+    let integers = |array: &ArrayRef, text: &dyn Fn(i64) -> String| {
+        array.as_primitive::<Int64Type>().iter().map(|value| value.map(text)).collect()
+    };
+    Ok(Some(match array.data_type() {
+        DataType::Int64 => integers(array, &|value| value.to_string()),
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().iter().map(|v| v.map(|v| v.to_string())).collect(),
+        DataType::Time64(unit) | DataType::Timestamp(unit, _) | DataType::Duration(unit) => {
+            let counts = cast(array, &DataType::Int64).map_err(unreadable)?;
+            integers(&counts, &|value| in_seconds(value, in_second(unit) as u64))
+        }
+        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
+            let texts = cast(array, &DataType::Utf8).map_err(unreadable)?;
+            texts.as_string::<i32>().iter().map(|text| text.map(|text| without_zeros(text).to_string())).collect()
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The text of a time of `count` parts of a second, of which it has `in_second`.
+fn in_seconds(count: i64, in_second: u64) -> String {
+    let (whole, rest) = (count.unsigned_abs() / in_second, count.unsigned_abs() % in_second);
+    let (sign, width) = (if count < 0 { "-" } else { "" }, in_second.ilog10() as usize);
+    if rest == 0 { format!("{sign}{whole}") } else { without_zeros(&format!("{sign}{whole}.{rest:0width$}")).into() }
+}
+
+/// `text` without the zeros behind its last decimal.
+fn without_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 fn dictionary(array: &ArrayRef, rows: Range<usize>) -> Result<Categories<'_>> {
@@ -256,8 +292,9 @@ mod tests {
 
     use arrow_array::types::Int8Type;
     use arrow_array::{
-        BooleanArray, Date32Array, Date64Array, DictionaryArray, DurationNanosecondArray, Float32Array, Int64Array,
-        NullArray, StringArray, Time32SecondArray, TimestampMillisecondArray,
+        BooleanArray, Date32Array, Date64Array, Decimal128Array, DictionaryArray, DurationNanosecondArray,
+        Float32Array, Float64Array, Int64Array, NullArray, StringArray, Time32SecondArray, TimestampMillisecondArray,
+        TimestampNanosecondArray,
     };
 
     use super::*;
@@ -325,5 +362,26 @@ mod tests {
         let ints: ArrayRef = Arc::new(Int64Array::from(vec![0, 2]));
         let floats: ArrayRef = Arc::new(Float32Array::from(vec![-0.0, 2.0]));
         assert_eq!(categories(&ints).unwrap().texts, categories(&floats).unwrap().texts);
+        let times: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![1_500, -250, 3_000]));
+        let decimals: ArrayRef =
+            Arc::new(Decimal128Array::from(vec![150, -25, 300]).with_precision_and_scale(9, 2).unwrap());
+        let floats: ArrayRef = Arc::new(Float64Array::from(vec![1.5, -0.25, 3.0]));
+        for array in [times, decimals] {
+            assert_eq!(categories(&array).unwrap().texts, categories(&floats).unwrap().texts);
+        }
+    }
+
+    #[test]
+    fn numbers_that_differ_are_two_categories_where_f64_holds_one() {
+        let large = 1 << 53;
+        let ids: ArrayRef = Arc::new(Int64Array::from(vec![large, large + 1]));
+        let unsigned: ArrayRef = Arc::new(UInt64Array::from(vec![u64::MAX - 1, u64::MAX]));
+        let times: ArrayRef =
+            Arc::new(TimestampNanosecondArray::from(vec![1_700_000_000_000_000_000, 1_700_000_000_000_000_001]));
+        let decimals = Decimal128Array::from(vec![123_456_789_012_345_678_901, 123_456_789_012_345_678_902]);
+        let decimals: ArrayRef = Arc::new(decimals.with_precision_and_scale(38, 1).unwrap());
+        for array in [ids, unsigned, times, decimals] {
+            assert_eq!(categories(&array).unwrap().texts.len(), 2, "{}", array.data_type());
+        }
     }
 }

@@ -5,12 +5,16 @@
 //! takes a look at the values, so it is no part of [`Problem::resolve`], which sees the schema alone: what is found
 //! here goes into [`Roles::classes`] and [`Roles::task`].
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
 
 use crate::column::numbers;
 use crate::schema::{Attribute, Kind, Problem, Roles, Task};
 use crate::source::{ChunkSource, INTEGERS};
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::Monitor;
 
 /// Most distinct values of a target of classes.
@@ -148,18 +152,13 @@ impl Found {
         matches!(self, Found::Few(_))
     }
 
-    fn add(&mut self, array: &arrow_array::ArrayRef) -> Result<()> {
+    fn add(&mut self, array: &ArrayRef) -> Result<()> {
         let Found::Few(values) = self else { return Ok(()) };
-        let mut buffer = Vec::new();
-        for &number in numbers(array, &mut buffer)? {
-            if number.is_nan() {
-                continue;
-            }
-            let value = number as i64;
-            if value as f64 != number {
-                *self = Found::Other;
-                return Ok(());
-            }
+        let Some(integers) = integers(array)? else {
+            *self = Found::Other;
+            return Ok(());
+        };
+        for value in integers {
             if !values.contains(&value) {
                 values.push(value);
                 if values.len() > MOST_CLASSES {
@@ -181,6 +180,18 @@ impl Found {
             Found::Other => None,
         }
     }
+}
+
+/// The known values of `array`; `None` if some are no integers of 64 bits.
+fn integers(array: &ArrayRef) -> Result<Option<Vec<i64>>> {
+    if array.data_type().is_integer() {
+        let integers = cast(array, &DataType::Int64).map_err(|error| Error::Data(error.to_string()))?;
+        let fit = integers.null_count() == array.null_count();
+        return Ok(fit.then(|| integers.as_primitive::<Int64Type>().iter().flatten().collect()));
+    }
+    let mut buffer = Vec::new();
+    let numbers = numbers(array, &mut buffer)?.iter().filter(|number| !number.is_nan());
+    Ok(numbers.map(|&number| (number as i64 as f64 == number).then_some(number as i64)).collect())
 }
 
 #[cfg(test)]

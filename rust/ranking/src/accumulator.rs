@@ -99,6 +99,6 @@ impl Accumulator {
     }
 
     fn clashes(&self, key: u64, contribution: &Contribution) -> bool {
-        self.contributions.get(&key).is_some_and(|own| checksum(key, own) != checksum(key, contribution))
+        self.contributions.get(&key).is_some_and(|own| checksum(0, key, own) != checksum(0, key, contribution))
     }
 }

@@ -165,12 +165,12 @@ impl Log {
         own.continues(&whole, "this one", &name).map_err(with_advice)?;
         check_begin(&source, &bytes, &whole, None).map_err(with_advice)?;
         let mut ends = source.ends();
-        let first = ends.next().unwrap_or(length);
-        let mut end = first;
-        for (record, next) in records(&source, &whole).zip(ends) {
+        let mut end = ends.next().unwrap_or(length);
+        for (record, next) in records(&source, &whole)?.zip(ends) {
             let Ok((key, contribution)) = record else { break };
             if key < own.n_keys() {
-                accumulator.insert(key, contribution)?;
+                let twice = |error| with_advice(Error::Data(format!("{name}: {error}")));
+                accumulator.insert(key, contribution).map_err(twice)?;
             }
             end = next;
         }
@@ -182,8 +182,14 @@ impl Log {
             ));
         }
         if own.n_keys() > whole.n_keys() {
-            return self.replace(begin, &bytes[first..end]).map_err(|e| Error::file(&self.path, e));
+            // The checksums of records are those of their run.
+            let mut records = Vec::new();
+            for (&key, contribution) in &accumulator.contributions {
+                records.extend(self.stream.record(key, contribution)?);
+            }
+            return self.replace(begin, &records).map_err(|e| Error::file(&self.path, e));
         }
+        self.stream = Stream::new(&whole)?.0;
         let cut = self.file.set_len(end as u64).and_then(|()| self.file.seek(SeekFrom::End(0)));
         cut.map(|_| ()).map_err(|e| Error::file(&self.path, e))
     }

@@ -116,9 +116,9 @@ impl Vector {
     }
 }
 
-/// A hash of all bits of the contribution of `key`.
-pub fn checksum(key: u64, contribution: &[Vector]) -> u64 {
-    let mut hash = Xxh3::new();
+/// A hash of all bits of the contribution of `key` to the run with the hash `run`.
+pub fn checksum(run: u64, key: u64, contribution: &[Vector]) -> u64 {
+    let mut hash = Xxh3::with_seed(run);
     hash.update(&key.to_le_bytes());
     let mut bytes = Vec::new();
     for vector in contribution {

@@ -8,7 +8,7 @@
 //! | `vector` | uint32 | which vector, see below |
 //! | `features` | list of uint32 | features that have a value, ascending; null: all of them, or none |
 //! | `values` | list of float64 | the values |
-//! | `checksum` | uint64 | XXH3-64 of the contribution, the same in all its rows |
+//! | `checksum` | uint64 | XXH3-64 of the contribution, seeded by the checksum of the run; the same in all its rows |
 //!
 //! Forest: the vectors are the scores in the order of the settings, then with `by_target` those of `genie3` for
 //! each target; `per_target`, tree `t` of target `i` has the key `i * n_estimators + t`. Relief: the first
@@ -17,7 +17,7 @@
 //! for each way to tell targets apart those of the differences times the distance of the targets. The
 //! contribution of `myopic` has the key after those of the blocks, and one vector.
 //!
-//! The metadata key `ferrank:run` holds a JSON object: `format` (2), `run`, what makes the run, and `checksum`, the
+//! The metadata key `ferrank:run` holds a JSON object: `format` (3), `run`, what makes the run, and `checksum`, the
 //! XXH3-64 of both. A stream needs no end marker, so a file can grow. It is never compressed.
 //!
 //! What is [condensed](super::condensed) has the same form, its parts numbered through all populations, and the
@@ -45,7 +45,7 @@ use ferrank_data::source::{ChunkSource, IpcSource};
 use ferrank_runtime::error::{Error, Result};
 
 const KEY: &str = "ferrank:run";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -84,6 +84,8 @@ fn schema(head: String) -> SchemaRef {
 /// A stream that is written piece by piece.
 pub(crate) struct Stream {
     schema: SchemaRef,
+    /// The checksum of the run.
+    run: u64,
     writer: StreamWriter<Vec<u8>>,
 }
 
@@ -95,12 +97,12 @@ impl Stream {
 
     /// The layout of parts with these weights.
     fn from_parts(identity: &Identity, parts: Option<Vec<Vec<f64>>>) -> Result<(Self, Vec<u8>)> {
-        let run = identity.to_json();
-        let head = serde_json::to_string(&Head::new(run, parts)).map_err(|e| unwritable(&e))?;
-        let schema = schema(head);
+        let head = Head::new(identity.to_json(), parts);
+        let run = head.checksum;
+        let schema = schema(serde_json::to_string(&head).map_err(|e| unwritable(&e))?);
         let mut writer = StreamWriter::try_new(Vec::new(), &schema).map_err(|e| unwritable(&e))?;
         let begin = std::mem::take(writer.get_mut());
-        Ok((Stream { schema, writer }, begin))
+        Ok((Stream { schema, run, writer }, begin))
     }
 
     /// The bytes of a contribution.
@@ -114,7 +116,7 @@ impl Stream {
         let mut keys = UInt64Builder::new();
         keys.append_slice(&vec![key; n]);
         let mut checksums = UInt64Builder::new();
-        checksums.append_slice(&vec![checksum(key, contribution); n]);
+        checksums.append_slice(&vec![checksum(self.run, key, contribution); n]);
         let mut numbers = UInt32Builder::new();
         numbers.append_slice(&(0..n as u32).collect::<Vec<u32>>());
         let mut features = ListBuilder::new(UInt32Builder::new());
@@ -171,9 +173,9 @@ impl Accumulator {
         let identity = identity(&source, parse)?;
         check_begin(&source, &bytes, &identity, None)?;
         let mut accumulator = Accumulator::new(identity);
-        for record in records(&source, &accumulator.identity.clone()) {
+        for record in records(&source, &accumulator.identity.clone())? {
             let (key, contribution) = record?;
-            accumulator.insert(key, contribution)?;
+            accumulator.insert(key, contribution).map_err(|error| Error::Data(format!("{name}: {error}")))?;
         }
         Ok(accumulator)
     }
@@ -206,9 +208,10 @@ impl Condensed {
         check_begin(&source, &bytes, &identity, weights.clone())?;
         let damaged = || Error::Data(format!("{name}: what was added up is damaged"));
         let (weights, keys) = (weights.ok_or_else(damaged)?, identity.populations());
+        let run = raw_head(&source)?.checksum;
         let mut batches = source.batches();
         let mut sum = |place: usize, number: u64, weight: f64| -> Result<Sum> {
-            let (key, sums) = record(&batches.next().ok_or_else(damaged)??).ok_or_else(damaged)?;
+            let (key, sums) = record(run, &batches.next().ok_or_else(damaged)??).ok_or_else(damaged)?;
             let fits = key == number && weight > 0.0 && identity.allows(keys[place].start, &sums);
             if fits { Ok(Sum { key, weight, sums: Arc::new(sums) }) } else { Err(damaged()) }
         };
@@ -285,17 +288,22 @@ fn invalid_settings(source: &IpcSource) -> Error {
 }
 
 /// The contributions of a stream, batch by batch.
+///
+/// # Errors
+/// [`Error::Data`] if it is no accumulator.
 pub(crate) fn records<'a>(
     source: &'a IpcSource,
     identity: &'a Identity,
-) -> impl Iterator<Item = Result<(u64, Contribution)>> + 'a {
-    (1..).zip(source.batches()).map(move |(number, batch)| {
-        let damaged = || Error::Data(format!("{}: batch {number} is damaged", source.name()));
-        record(&batch?).filter(|(key, contribution)| identity.allows(*key, contribution)).ok_or_else(damaged)
-    })
+) -> Result<impl Iterator<Item = Result<(u64, Contribution)>> + 'a> {
+    let run = raw_head(source)?.checksum;
+    Ok((1..).zip(source.batches()).map(move |(number, batch)| {
+        let damaged = || Error::Data(format!("{}: batch {number} is damaged, or of another run", source.name()));
+        record(run, &batch?).filter(|(key, contribution)| identity.allows(*key, contribution)).ok_or_else(damaged)
+    }))
 }
 
-fn record(batch: &RecordBatch) -> Option<(u64, Contribution)> {
+/// The contribution in `batch`, if it is whole and of the run with the checksum `run`.
+fn record(run: u64, batch: &RecordBatch) -> Option<(u64, Contribution)> {
     let (keys, checksums) = (batch["key"].as_primitive::<UInt64Type>(), batch["checksum"].as_primitive::<UInt64Type>());
     let numbers = batch["vector"].as_primitive::<UInt32Type>();
     let (features, values) = (batch["features"].as_list::<i32>(), batch["values"].as_list::<i32>());
@@ -305,7 +313,7 @@ fn record(batch: &RecordBatch) -> Option<(u64, Contribution)> {
         values: values.value(row).as_primitive::<Float64Type>().values().to_vec(),
     };
     let contribution: Contribution = (0..batch.num_rows()).map(vector).collect();
-    let sum = checksum(key, &contribution);
+    let sum = checksum(run, key, &contribution);
     let whole = (0..batch.num_rows())
         .all(|row| keys.value(row) == key && checksums.value(row) == sum && numbers.value(row) as usize == row);
     whole.then_some((key, contribution))

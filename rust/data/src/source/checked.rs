@@ -22,14 +22,15 @@ pub fn is_decoding() -> bool {
 /// A result whose error says what is wrong with a file, without its name.
 pub(super) type Checked<T> = Result<T, String>;
 
-/// Runs `work`; a panic in it becomes an error with its message.
+/// Runs `work`; a panic in it becomes an error with its message, unless that is about code.
 pub(super) fn catch_decoder_panic<T>(work: impl FnOnce() -> Checked<T>) -> Checked<T> {
     DEPTH.set(DEPTH.get() + 1);
     let done = catch_unwind(AssertUnwindSafe(work));
     DEPTH.set(DEPTH.get() - 1);
     done.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        Err(text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it cannot be decoded").to_string())
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).filter(|text| !text.contains('`'));
+        Err(text.unwrap_or("its parts do not fit together").to_string())
     })
 }
 
@@ -41,6 +42,8 @@ mod tests {
     fn a_panic_is_an_error_with_its_message() {
         assert_eq!(catch_decoder_panic(|| -> Checked<()> { panic!("too {}", "long") }), Err("too long".into()));
         assert_eq!(catch_decoder_panic(|| -> Checked<()> { panic!("short") }), Err("short".into()));
+        let of_code = || -> Checked<()> { panic!("called `Option::unwrap()` on a `None` value") };
+        assert_eq!(catch_decoder_panic(of_code), Err("its parts do not fit together".into()));
         assert_eq!(catch_decoder_panic(|| Ok(is_decoding())), Ok(true));
         assert!(!is_decoding());
     }

@@ -36,13 +36,14 @@ mod parquet;
 mod sample;
 mod sparse;
 mod spill;
+mod valid;
 mod write;
 
 pub use arff::ArffSource;
 pub use checked::is_decoding;
 pub use chunking::cut;
 pub use ferrank_arff::HIERARCHY;
-pub use ipc::IpcSource;
+pub use ipc::{IpcSource, is_sealed, write_sealed};
 pub use joined::JoinedSource;
 pub use json::read_json;
 pub use matrix::{Matrix, MatrixColumns};

@@ -15,7 +15,7 @@ use crate::params::ForestParams;
 pub(super) const KEY: &str = "ferrank:forest";
 
 /// The version of the format.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// A feature as a kept forest knows it.
 ///

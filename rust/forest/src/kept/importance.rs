@@ -40,12 +40,24 @@ pub struct Trend {
     pub trend: f64,
 }
 
+/// The most features whose pairs are counted: their number grows as its square.
+const MOST_PAIRED: usize = 1_000;
+
 impl KeptForest {
-    /// The pairs of features that occur together on a path, the greatest gain first; ties go to the lower numbers.
+    /// The pairs of features that occur together on a path, the greatest gain first; ties go to the lower numbers. If more
+    /// than 1,000 features are tested, the pairs are of the 1,000 with the greatest gains.
     pub fn interactions(&self) -> Vec<Interaction> {
+        let mut of_feature = vec![0.0; self.head.features.len()];
+        for batch in &self.batches {
+            add_gains(&Nodes::new(batch), &mut of_feature);
+        }
+        let mut order: Vec<usize> = (0..of_feature.len()).collect();
+        order.sort_by(|&a, &b| of_feature[b].total_cmp(&of_feature[a]));
+        let mut is_paired = vec![false; of_feature.len()];
+        order.iter().take(MOST_PAIRED).for_each(|&feature| is_paired[feature] = true);
         let mut gains: FxHashMap<(u32, u32), f64> = FxHashMap::default();
         for batch in &self.batches {
-            add_pairs(&Nodes::new(batch), &mut gains);
+            add_pairs(&Nodes::new(batch), &is_paired, &mut gains);
         }
         let n_trees = self.n_trees() as f64;
         let found = gains.into_iter().map(|(features, gain)| Interaction { features, gain: gain / n_trees });
@@ -116,9 +128,21 @@ impl Cuts for arrow_array::Float64Array {
     }
 }
 
-/// Adds the gains of the splits of a tree by the pairs of their features with those of the nodes above.
-fn add_pairs(nodes: &Nodes<'_>, gains: &mut FxHashMap<(u32, u32), f64>) {
-    let root = nodes.weight.value(0);
+/// What the split of a node adds to the gain of its feature.
+fn gain(nodes: &Nodes<'_>, node: usize) -> f64 {
+    nodes.gain.value(node) * nodes.weight.value(node) / nodes.weight.value(0)
+}
+
+/// Adds the gains of the splits of a tree by feature.
+fn add_gains(nodes: &Nodes<'_>, gains: &mut [f64]) {
+    for node in (0..nodes.len()).filter(|&node| !nodes.is_leaf(node)) {
+        gains[nodes.feature.value(node) as usize] += gain(nodes, node);
+    }
+}
+
+/// Adds the gains of the splits of a tree by the pairs of their features with those of the nodes above. Of each pair both
+/// features are `is_paired`.
+fn add_pairs(nodes: &Nodes<'_>, is_paired: &[bool], gains: &mut FxHashMap<(u32, u32), f64>) {
     // The features on the path, each once, and where the path was shorter.
     let mut path: Vec<u32> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
@@ -128,12 +152,14 @@ fn add_pairs(nodes: &Nodes<'_>, gains: &mut FxHashMap<(u32, u32), f64>) {
             continue;
         }
         let feature = nodes.feature.value(node);
-        let gain = nodes.gain.value(node) * nodes.weight.value(node) / root;
-        for &above in path.iter().filter(|&&above| above != feature) {
-            *gains.entry((above.min(feature), above.max(feature))).or_insert(0.0) += gain;
-        }
-        if !path.contains(&feature) {
-            path.push(feature);
+        if is_paired[feature as usize] {
+            let gain = gain(nodes, node);
+            for &above in path.iter().filter(|&&above| above != feature) {
+                *gains.entry((above.min(feature), above.max(feature))).or_insert(0.0) += gain;
+            }
+            if !path.contains(&feature) {
+                path.push(feature);
+            }
         }
         open.push(path.len());
     }

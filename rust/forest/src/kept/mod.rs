@@ -21,7 +21,7 @@
 //!
 //! # File
 //!
-//! An uncompressed Arrow IPC file. The key `ferrank:forest` of the schema's metadata holds a JSON object: `format` (1),
+//! An uncompressed Arrow IPC file. The key `ferrank:forest` of the schema's metadata holds a JSON object: `format` (2),
 //! `ferrank` (version), `task`, `n_rows`, `n_estimators`, `per_target`, `features` (`name`; `categories` of nominal ones,
 //! ascending) and `targets` (`name`, `kind`, `values`: classes or labels, ascending; `edges` of a hierarchy; `positive`: the
 //! number of the class that has the label, in multi-label tasks). Component numbers count through the targets: one for a
@@ -41,6 +41,9 @@
 //! | `n_examples` | uint64 | number of rows of the bag, with repetitions, that reach the node |
 //! | `components` | list of uint32 | components that the leaf predicts, ascending; empty for splits |
 //! | `values` | list of float64 | mean or share of each of these components; others are 0 |
+//!
+//! The key `ferrank:checksum` of the footer's metadata holds the XXH3-64 of the bytes up to the end of the last batch, in
+//! hexadecimal digits.
 //!
 //! A file is foreign bytes: all of it is checked when it is read, so that a damaged one is an error.
 //!

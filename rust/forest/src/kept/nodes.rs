@@ -10,6 +10,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields};
+use ferrank_data::schema::Kind;
 use ferrank_runtime::error::{Error, Result};
 
 use super::head::Head;
@@ -20,6 +21,9 @@ use crate::tree_buffer::{BufferedSplit, TreeBuffer};
 /// The most components of which each leaf gets a value, also of those that it does not have: with two classes, predictions
 /// take .87 of the time. More would take more memory than the nodes themselves.
 const MOST_DENSE: usize = 3;
+
+/// By how much a share may exceed 1.
+const ROUNDING: f64 = 1e-9;
 
 /// The columns, in their order.
 pub(super) fn fields() -> Fields {
@@ -202,6 +206,9 @@ impl<'a> Nodes<'a> {
             return Err("its components and values do not belong together".into());
         }
         let allowed = head.components_of_tree(tree);
+        let is_share: Vec<bool> = (head.targets.iter())
+            .flat_map(|target| std::iter::repeat_n(target.kind != Kind::Numeric, target.n_components()))
+            .collect();
         // Right children whose left siblings' subtrees are not complete yet.
         let mut open: Vec<u32> = Vec::new();
         for node in 0..n {
@@ -222,6 +229,10 @@ impl<'a> Nodes<'a> {
             }
             if values.iter().any(|value| !value.is_finite()) {
                 return wrong("it predicts a value that is not finite");
+            }
+            let mut shares = components.iter().zip(values).filter(|(component, _)| is_share[**component as usize]);
+            if shares.any(|(_, share)| !(0.0..=1.0 + ROUNDING).contains(share)) {
+                return wrong("it predicts a share of a class or label that is not in 0 … 1");
             }
             // In preorder, the next node is the right child of the split that was opened last.
             match open.pop() {

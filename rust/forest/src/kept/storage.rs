@@ -4,10 +4,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use arrow_buffer::Buffer;
-use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, SchemaRef};
 use ferrank_data::schema::Kind;
-use ferrank_data::source::{ChunkSource, IpcSource, unfinished};
+use ferrank_data::source::{ChunkSource, IpcSource, is_sealed, unfinished, write_sealed};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::files::regular;
 
@@ -48,9 +47,7 @@ impl KeptForest {
         let Some(first) = self.batches.first() else {
             return Err(ArrowError::InvalidArgumentError("there are no trees".into()));
         };
-        let mut writer = FileWriter::try_new(to, first.schema_ref())?;
-        self.batches.iter().try_for_each(|batch| writer.write(batch))?;
-        writer.finish()
+        write_sealed(to, first.schema_ref(), &self.batches)
     }
 
     /// Reads the file at `path`.
@@ -59,7 +56,7 @@ impl KeptForest {
     /// The file cannot be read, or is not a sound forest.
     pub fn open(path: &Path) -> Result<Self> {
         regular(path)?;
-        KeptForest::read(&IpcSource::open(path)?)
+        KeptForest::read(&IpcSource::open(path)?.with_whole_batches())
     }
 
     /// Reads what [`KeptForest::to_ipc`] wrote.
@@ -76,6 +73,9 @@ impl KeptForest {
         let head = read_head(&schema).map_err(wrong)?;
         if *schema.fields() != fields() {
             return Err(wrong("its columns are not those of the nodes of trees".into()));
+        }
+        if !is_sealed(source)? {
+            return Err(wrong("it was changed or damaged after it was written; write it anew".into()));
         }
         let batches = source.batches().collect::<Result<Vec<_>>>()?;
         if head.n_trees() != Some(batches.len()) || batches.is_empty() {
@@ -106,14 +106,22 @@ fn read_head(schema: &SchemaRef) -> std::result::Result<Head, String> {
     if let Some(feature) = head.features.iter().find(|one| !one.categories.as_deref().is_none_or(ascend)) {
         return Err(format!("the categories of '{}' do not ascend, or are too many", feature.name));
     }
+    let mut names: Vec<&String> = head.features.iter().map(|feature| &feature.name).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("two of its features are called '{}'", pair[0]));
+    }
     for target in &head.targets {
         let is_sound = match target.kind {
             Kind::Numeric => target.values.is_empty(),
             Kind::Nominal => ascend(&target.values) && !target.values.is_empty(),
             Kind::Labels => target.values.windows(2).all(|pair| pair[0] < pair[1]),
         };
-        if !is_sound {
-            return Err(format!("the values of the target '{}' do not ascend, or are none or too many", target.name));
+        if !is_sound || target.positive.is_some_and(|class| class as usize >= target.values.len()) {
+            return Err(format!(
+                "the values of the target '{}' do not ascend, or are none, too many or too few",
+                target.name
+            ));
         }
     }
     Ok(head)

@@ -8,7 +8,7 @@ use arrow_array::types::{Float64Type, UInt32Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::Schema;
 use ferrank_data::schema::{Roles, Targets};
-use ferrank_data::source::{TableSource, cut};
+use ferrank_data::source::{TableSource, cut, write_sealed};
 use ferrank_ranking::RunOptions;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
@@ -236,14 +236,11 @@ fn what_cannot_be_kept_is_named() {
     assert!(error.unwrap_err().to_string().starts_with("keep_trees: "));
 }
 
-/// The forest's file with its tables changed by `change`.
+/// The forest's file with its tables changed by `change`, and a checksum that fits.
 fn damaged(forest: &KeptForest, change: impl Fn(&RecordBatch) -> RecordBatch) -> Result<KeptForest> {
     let batches: Vec<RecordBatch> = forest.batches().iter().map(change).collect();
     let mut bytes = Vec::new();
-    let mut writer = arrow_ipc::writer::FileWriter::try_new(&mut bytes, batches[0].schema_ref()).unwrap();
-    batches.iter().for_each(|batch| writer.write(batch).unwrap());
-    writer.finish().unwrap();
-    drop(writer);
+    write_sealed(&mut bytes, batches[0].schema_ref(), &batches).unwrap();
     KeptForest::from_ipc(bytes)
 }
 
@@ -303,7 +300,7 @@ fn damaged_descriptions_are_errors() {
         })
     };
     for (from, to) in [
-        ("\"format\":1", "\"format\":2"),
+        ("\"format\":2", "\"format\":1"),
         ("\"n_estimators\":12", "\"n_estimators\":13"),
         ("\"n_estimators\":12", "\"n_estimators\":18446744073709551615"),
         ("\"per_target\":false", "\"per_target\":true"),

@@ -13,6 +13,9 @@ use super::super::checked::Checked;
 /// The length that a buffer claims where it is stored as it is.
 pub(super) const NOT_PACKED: i64 = -1;
 
+/// Where buffers begin, in bytes; the format prescribes it.
+const ALIGNMENT: i64 = 8;
+
 /// Most rows of a batch whose columns take no memory for their rows.
 const BARE_ROWS: i64 = 1 << 20;
 
@@ -37,6 +40,9 @@ pub(super) fn check(batch: &RecordBatch<'_>, schema: Option<&Schema>, length: us
     let outside = |buffer: &&arrow_ipc::Buffer| range(buffer).is_none_or(|range| range.end > length);
     if buffers.iter().any(|buffer| outside(&buffer)) {
         return Err("a buffer lies outside its batch".into());
+    }
+    if buffers.iter().any(|buffer| buffer.length() > 0 && buffer.offset() % ALIGNMENT != 0) {
+        return Err(format!("a buffer does not begin at a multiple of {ALIGNMENT} bytes"));
     }
     Ok(())
 }

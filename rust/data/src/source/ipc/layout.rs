@@ -1,14 +1,16 @@
 //! Where the messages of a file or stream lie.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_ipc::convert::fb_to_schema;
-use arrow_ipc::{MessageHeader, root_as_footer, root_as_message};
+use arrow_ipc::{KeyValue, Message, MessageHeader, MetadataVersion, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
 
 use super::super::checked::Checked;
 use super::bytes::Bytes;
+use super::schema;
 
 const MAGIC: &[u8] = b"ARROW1";
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -26,6 +28,8 @@ pub(super) struct Block {
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) schema: SchemaRef,
+    /// The metadata of a file's footer.
+    pub(super) footer: HashMap<String, String>,
     pub(super) blocks: Vec<Block>,
     /// Rows of all batches.
     pub(super) rows: u64,
@@ -66,7 +70,11 @@ impl Layout {
         let start = behind.checked_sub(length).ok_or("the footer is longer than the file")?;
         let footer = bytes.few(start..behind)?;
         let footer = root_as_footer(&footer).map_err(|e| format!("the footer: {e}"))?;
-        let schema = schema_of(footer.schema().ok_or("the footer has no schema")?)?;
+        let schema = schema_of(footer.schema().ok_or("the footer has no schema")?, length)?;
+        let pairs = footer.custom_metadata();
+        schema::check_metadata(pairs.iter().flatten(), length)?;
+        let text = |pair: KeyValue<'_>| Some((pair.key()?.to_string(), pair.value()?.to_string()));
+        let own = pairs.iter().flatten().filter_map(text).collect();
         let mut blocks = Vec::new();
         let mut rows = 0_u64;
         let mut claimed = 0_usize;
@@ -82,14 +90,23 @@ impl Layout {
             if claimed > bytes.len() {
                 return Err("its blocks overlap".into());
             }
-            let described = prefix(bytes, offset)?.filter(|range| range.end <= offset + metadata);
-            let block = Block { metadata: described.ok_or("a block has no message")?, body: offset + metadata..end };
-            let (more, packed) = rows_of(&bytes.few(block.metadata.clone())?)?;
+            let described = prefix(bytes, offset)?.ok_or("a block has no message")?;
+            // Otherwise the buffers would be read from another place than where they were written.
+            if described.end != offset + metadata {
+                return Err("the footer and a message disagree on the length of the message".into());
+            }
+            let block = Block { metadata: described, body: offset + metadata..end };
+            let described = bytes.few(block.metadata.clone())?;
+            let message = message_of(&described)?;
+            if usize::try_from(message.bodyLength()) != Ok(body) {
+                return Err("the footer and a message disagree on the length of its body".into());
+            }
+            let (more, packed) = rows_of(message)?;
             rows = rows.checked_add(more).ok_or("too many rows")?;
             is_compressed |= packed;
             blocks.push(block);
         }
-        Ok(Layout { schema, blocks, rows, is_compressed, end: start })
+        Ok(Layout { schema, footer: own, blocks, rows, is_compressed, end: start })
     }
 
     fn from_stream(bytes: &Bytes) -> Checked<Self> {
@@ -107,17 +124,15 @@ impl Layout {
 
     /// The schema of a stream, with no batch yet.
     fn begin(bytes: &Bytes) -> Checked<Self> {
-        let (block, metadata) = message(bytes, 0)?.ok_or("there is no schema")?;
-        let described = root_as_message(&metadata).map_err(|e| format!("a message: {e}"))?;
-        let schema = described.header_as_schema().ok_or("the schema does not come first")?;
-        let schema = schema_of(schema)?;
-        Ok(Layout { schema, blocks: Vec::new(), rows: 0, is_compressed: false, end: block.body.end })
+        let (schema, block) = first_schema(bytes, 0)?;
+        let (footer, blocks, end) = (HashMap::new(), Vec::new(), block.body.end);
+        Ok(Layout { schema, footer, blocks, rows: 0, is_compressed: false, end })
     }
 
     /// Takes the next message of a stream; true if there was one.
     fn extend(&mut self, bytes: &Bytes) -> Checked<bool> {
         let Some((block, metadata)) = message(bytes, self.end)? else { return Ok(false) };
-        let (rows, packed) = rows_of(&metadata)?;
+        let (rows, packed) = rows_of(message_of(&metadata)?)?;
         self.rows = self.rows.checked_add(rows).ok_or("too many rows")?;
         self.is_compressed |= packed;
         self.end = block.body.end;
@@ -126,11 +141,31 @@ impl Layout {
     }
 }
 
+/// The schema at the begin of a file, which its footer repeats.
+pub(super) fn schema_of_file(bytes: &Bytes) -> Checked<SchemaRef> {
+    // Writers fill up to a multiple of 8 or 64 bytes.
+    let starts = (MAGIC.len().next_multiple_of(8)..=64).step_by(8);
+    for at in starts {
+        if bytes.four(at)? != Some([0; 4]) {
+            return first_schema(bytes, at).map(|(schema, _)| schema);
+        }
+    }
+    Err("there is no schema at the begin".into())
+}
+
+/// The schema in the message at `at`.
+fn first_schema(bytes: &Bytes, at: usize) -> Checked<(SchemaRef, Block)> {
+    let (block, metadata) = message(bytes, at)?.ok_or("there is no schema")?;
+    let described = message_of(&metadata)?;
+    let schema = described.header_as_schema().ok_or("the schema does not come first")?;
+    Ok((schema_of(schema, metadata.len())?, block))
+}
+
 /// The message at `at` and its flatbuffer; `None` at the end of a stream.
 fn message(bytes: &Bytes, at: usize) -> Checked<Option<(Block, Vec<u8>)>> {
     let Some(metadata) = prefix(bytes, at)? else { return Ok(None) };
     let described = bytes.few(metadata.clone())?;
-    let message = root_as_message(&described).map_err(|e| format!("a message: {e}"))?;
+    let message = message_of(&described)?;
     let length = usize::try_from(message.bodyLength()).map_err(|_| "a message has a negative length")?;
     let end = metadata.end.checked_add(length).filter(|end| *end <= bytes.len());
     let body = metadata.end..end.ok_or("a message is longer than the file")?;
@@ -160,16 +195,28 @@ fn prefix(bytes: &Bytes, at: usize) -> Checked<Option<Range<usize>>> {
     }
 }
 
-fn schema_of(described: arrow_ipc::Schema<'_>) -> Checked<SchemaRef> {
+/// The message in `described`, whose version must be one that this decoder reads.
+fn message_of(described: &[u8]) -> Checked<Message<'_>> {
+    let message = root_as_message(described).map_err(|e| format!("a message: {e}"))?;
+    match message.version() {
+        MetadataVersion::V4 | MetadataVersion::V5 => Ok(message),
+        MetadataVersion(other) => Err(format!("its messages have version {}, 4 and 5 can be read", other + 1)),
+    }
+}
+
+/// The schema that `n_bytes` bytes describe.
+fn schema_of(described: arrow_ipc::Schema<'_>, n_bytes: usize) -> Checked<SchemaRef> {
     if !described.endianness().equals_to_target_endianness() {
         return Err("its byte order is not this machine's; write it again here".into());
     }
-    Ok(Arc::new(fb_to_schema(described)))
+    schema::check(described, n_bytes)?;
+    let schema = fb_to_schema(described);
+    schema::check_types(&schema)?;
+    Ok(Arc::new(schema))
 }
 
 /// The rows of a message, and whether they are compressed.
-fn rows_of(described: &[u8]) -> Checked<(u64, bool)> {
-    let message = root_as_message(described).map_err(|e| format!("a message: {e}"))?;
+fn rows_of(message: Message<'_>) -> Checked<(u64, bool)> {
     if let Some(batch) = message.header_as_record_batch() {
         let rows = u64::try_from(batch.length()).map_err(|_| "a batch has a negative number of rows")?;
         return Ok((rows, batch.compression().is_some()));

@@ -13,8 +13,13 @@ mod bytes;
 mod claims;
 mod described;
 mod layout;
+mod schema;
+mod sealed;
 mod unpack;
+mod views;
 mod window;
+
+pub use sealed::{is_sealed, write_sealed};
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,12 +29,12 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{DictionaryBatch, MetadataVersion, RecordBatch as Described, root_as_message};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 
 use super::checked::{Checked, catch_decoder_panic};
 use super::chunking::{pieces, sized};
 use super::file::{InputFile, PIECE, Pool};
-use super::{ChunkSource, Chunks};
+use super::{ChunkSource, Chunks, valid};
 use bytes::Bytes;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::scratch::Scratch;
@@ -60,6 +65,8 @@ pub struct IpcSource {
     layout: Layout,
     /// True if some rows of a batch can be read without the others.
     can_cut: bool,
+    /// True if columns, but for their dictionaries, have views.
+    has_views: bool,
 }
 
 /// Bytes of the marker and the length before a message.
@@ -104,9 +111,18 @@ impl IpcSource {
 
     fn laid_out(name: String, bytes: Bytes, read: fn(&Bytes) -> Checked<Layout>) -> Result<Self> {
         match catch_decoder_panic(|| read(&bytes)) {
-            Ok(layout) => Ok(IpcSource { name, can_cut: window::can_cut(&layout.schema), layout, bytes }),
+            Ok(layout) => {
+                let has_views = layout.schema.fields().iter().any(|field| views::has_views(field.data_type()));
+                Ok(IpcSource { name, can_cut: window::can_cut(&layout.schema), has_views, layout, bytes })
+            }
             Err(what) => Err(failed(&name, &bytes, &what)),
         }
+    }
+
+    /// The same, whose [batches](Self::batches) are never in pieces; large ones lie in temporary files.
+    pub fn with_whole_batches(mut self) -> Self {
+        self.can_cut = false;
+        self
     }
 
     /// The batches as they are in memory, whatever their size; those of a file that are large in pieces.
@@ -248,7 +264,7 @@ impl Pass<'_> {
         }
         let body = self.body(block.body.clone())?;
         let n_bytes = claims::unpacked(&batch, &body, unpack::ALIGN)?;
-        if n_bytes <= PIECE {
+        if batch.compression().is_none() || (n_bytes <= PIECE && !self.source.has_views) {
             return self.read(&body, batch, message.version()).map(Some);
         }
         let (body, described) = unpack::unpacked(&batch, &body, n_bytes, &self.scratch)?;
@@ -279,7 +295,13 @@ impl Pass<'_> {
 
     fn read(&self, body: &Buffer, batch: Described<'_>, version: MetadataVersion) -> Checked<RecordBatch> {
         let (schema, columns) = (self.source.layout.schema.clone(), self.columns.as_deref());
-        read_record_batch(body, batch, schema, &self.dictionaries, columns, &version).map_err(|e| e.to_string())
+        if self.source.has_views {
+            views::check(&batch, body, version, schema.fields().iter().map(|field| field.data_type()))?;
+        }
+        let batch = read_record_batch(body, batch, schema, &self.dictionaries, columns, &version);
+        let batch = batch.map_err(|e| e.to_string())?;
+        valid::check(&batch)?;
+        Ok(batch)
     }
 
     fn dictionary(
@@ -293,12 +315,25 @@ impl Pass<'_> {
         let body = self.body(body)?;
         let n_bytes = claims::unpacked(&values, &body, unpack::ALIGN)?;
         let schema = &self.source.layout.schema;
-        let read = if n_bytes <= PIECE {
+        #[allow(deprecated, reason = "the decoder looks them up in the same way")]
+        let of_values = schema.fields_with_dict_id(dictionary.id());
+        let of_values = of_values.first().and_then(|field| match field.data_type() {
+            DataType::Dictionary(_, values) => Some(values.as_ref()),
+            _ => None,
+        });
+        let has_views = of_values.is_some_and(views::has_views);
+        let is_packed = values.compression().is_some();
+        if !is_packed {
+            views::check(&values, &body, version, of_values.into_iter())?;
+        }
+        let read = if !is_packed || (n_bytes <= PIECE && !has_views) {
             read_dictionary(&body, dictionary, schema, &mut self.dictionaries, &version)
         } else {
             let (body, described) = unpack::unpacked_dictionary(&dictionary, &values, &body, n_bytes, &self.scratch)?;
             let dictionary = flatbuffers::root::<DictionaryBatch<'_>>(described.finished_data());
             let dictionary = dictionary.map_err(|e| e.to_string())?;
+            let values = dictionary.data().ok_or("a dictionary without values")?;
+            views::check(&values, &body, version, of_values.into_iter())?;
             read_dictionary(&body, dictionary, schema, &mut self.dictionaries, &version)
         };
         read.map_err(|e| e.to_string())

@@ -20,7 +20,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::checked::Checked;
 use super::file::InputFile;
-use super::{ChunkSource, Chunks};
+use super::{ChunkSource, Chunks, valid};
 use bytes::MARK;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::scratch::Scratch;
@@ -127,7 +127,10 @@ impl Pass<'_> {
                 let columns: Checked<_> =
                     columns.map(|(column, field)| types::stored(column, field.data_type())).collect();
                 let options = RecordBatchOptions::new().with_row_count(Some(n_rows));
-                RecordBatch::try_new_with_options(schema.clone(), columns?, &options).map_err(|error| error.to_string())
+                let batch = RecordBatch::try_new_with_options(schema.clone(), columns?, &options);
+                let batch = batch.map_err(|error| error.to_string())?;
+                valid::check(&batch)?;
+                Ok(batch)
             });
             return batch.map(Some);
         }
