@@ -22,6 +22,7 @@ import pytest
 import ferrank
 from ferrank import ColumnTypeError, DataError, FerrankError, ForestRanker, ResourceError, SettingError, logs
 from ferrank.cli.main import main
+from ferrank.errors import Lines
 
 N = 30
 Y = np.linspace(0, 1, N)
@@ -181,6 +182,114 @@ def test_a_stream_that_fails() -> None:
         rank(reader)
 
 
+@pytest.mark.parametrize("dtype", [float, int, bool, "U3", object, ">i4", "f2"])
+def test_masked_values_are_missing(dtype: Any) -> None:
+    masked = np.ma.array(np.arange(6.0).reshape(3, 2).astype(dtype), mask=[[0, 1], [0, 0], [1, 0]])
+    columns = ferrank.inspect(masked)["columns"]
+    assert [column["missing"] for column in columns] == [1, 1]
+    assert columns == ferrank.inspect({"x0": masked[:, 0], "x1": masked[:, 1]})["columns"]
+
+
+def test_masked_values_of_estimators_are_missing() -> None:
+    rng = np.random.default_rng(0)
+    X, mask = rng.normal(size=(60, 4)), rng.random((60, 4)) < 0.2
+    y, unknown = X[:, 0] + X[:, 1], rng.random(60) < 0.2
+    words = np.where(y > 0, "a", "b")
+    ranker = ForestRanker(n_estimators=5, unlabelled="use", supervision=0.5, keep_trees=True)
+
+    def fitted(X: Any, y: Any) -> bytes:
+        found: bytes = ranker.fit(X, y).feature_importances_.tobytes()
+        return found
+
+    holes = np.where(mask, np.nan, X)
+    assert fitted(np.ma.array(X, mask=mask), y) == fitted(holes, y)
+    assert np.isnan(ranker.set_params(n_features_to_select=4).transform(np.ma.array(X, mask=mask))).any()
+    assert (ranker.predict(np.ma.array(X, mask=mask)) == ranker.predict(holes)).all()
+    for values, missing in [(y, np.where(unknown, np.nan, y)), (words, np.where(unknown, None, words))]:
+        assert fitted(X, np.ma.array(values, mask=unknown)) == fitted(X, missing)
+        assert fitted(X, np.ma.array(values, mask=False)) == fitted(X, values)
+    with pytest.raises(DataError, match="rows have no target value"):
+        ForestRanker().fit(X, np.ma.array(y > 0, mask=unknown))
+    with pytest.raises(DataError, match="sample_weight: nan in row"):
+        ranker.fit(X, y, sample_weight=np.ma.array(np.ones(60), mask=unknown))
+    with pytest.raises(DataError, match="rows .*have no group"):
+        ranker.fit(X, y, groups=np.ma.array(np.arange(60) // 3, mask=unknown))
+
+
+class Hands:
+    """An object of the Arrow PyCapsule interface that hands over what it was given."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        if isinstance(self.capsule, Exception):
+            raise self.capsule
+        return self.capsule
+
+
+def _fails() -> Iterator[pa.Table]:
+    yield table()
+    raise LookupError("mine")
+
+
+FOREIGN: dict[str, Callable[[], Any]] = {
+    "text that is not Unicode": lambda: pd.DataFrame({"a": ["\ud800", "b"]}, dtype=object),
+    "categories that are not Unicode": lambda: pd.DataFrame(
+        {"a": pd.Categorical(pd.Series(["\ud800", "b"], dtype=object))}
+    ),
+    "a lazy frame that fails": lambda: pl.LazyFrame({"a": ["x", "y"]}).with_columns(
+        pl.col("a").str.to_integer(strict=True)
+    ),
+    "a lazy frame without its column": lambda: pl.LazyFrame({"a": [1]}).select("b"),
+    "an iterator that fails": _fails,
+    "integers that no machine has": lambda: np.array([[10**30, 1], [2**64, 2]], dtype=object),
+    "an array without columns": lambda: np.zeros((2**60, 0), np.int8),
+    "a column of polars": lambda: pl.Series("a", [1, 2]),
+    "an array of Arrow": lambda: pa.array([1, 2]),
+    "a chunked array of Arrow": lambda: pa.chunked_array([[1, 2]]),
+    "no capsule": lambda: Hands(5),
+    "the capsule of a schema": lambda: Hands(pa.schema([("a", pa.int32())]).__arrow_c_schema__()),
+    "a capsule that fails": lambda: Hands(ArithmeticError("mine")),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_objects_of_other_libraries_that_raise(what: str) -> None:
+    for call in (ferrank.inspect, lambda X: ForestRanker().fit(X, [0.5, 1.5])):
+        with pytest.raises((DataError, ColumnTypeError)) as found:
+            call(FOREIGN[what]())
+        assert "Traceback" not in str(found.value)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_interrupt_within_an_object_stays_itself(error: type[BaseException]) -> None:
+    class Interrupted:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            raise error("mine")
+
+    for call in (ferrank.inspect, lambda X: ForestRanker().fit(X, [0.5, 1.5])):
+        with pytest.raises(error, match="mine"):
+            call(Interrupted())
+
+
+def test_lists_that_hold_themselves() -> None:
+    endless: list[Any] = [1]
+    endless.append(endless)
+    objects = np.empty((2, 1), dtype=object)
+    objects[:] = 1
+    objects[0, 0] = objects
+    frame = pd.DataFrame({"a": pd.Series(endless, dtype=object)})
+    for data in ({"a": endless}, frame, [{"a": endless}], {"a": [{"b": endless}]}, objects):
+        with pytest.raises(DataError, match="lists within lists"):
+            ferrank.inspect(data)
+    X, y = np.eye(2), [0.5, 1.5]
+    with pytest.raises(DataError, match="groups: lists within lists"):
+        ForestRanker().fit(X, y, groups=endless)
+    with pytest.raises(DataError, match="y: lists within lists"):
+        ForestRanker(task="hierarchical").fit(X, endless)
+
+
 def test_label_files_go_with_files() -> None:
     with pytest.raises(SettingError, match="labels: a label XML goes with a file"):
         rank(table(), None, labels="labels.xml")
@@ -309,8 +418,9 @@ def test_names_that_would_color_a_terminal(capsys: pytest.CaptureFixture[str], t
 
 @pytest.mark.parametrize("error", [DataError, SettingError, ColumnTypeError, ResourceError, FerrankError])
 def test_errors_show_foreign_text_without_control_characters(error: type[FerrankError]) -> None:
-    found = error("column '\x1b[31m\x07\x9b\u202eé名':\nrename it")
-    assert str(found) == r"column '\x1b[31m\x07\x9b\u202eé名':" "\nrename it"
+    found = error("column '\x1b[31m\x07\x9b\u202eé名\nferrank: saved nothing': rename it")
+    assert str(found) == r"column '\x1b[31m\x07\x9b\u202eé名\nferrank: saved nothing': rename it"
+    assert str(error(Lines("two\nlines\x1b"))) == "two\nlines\\x1b"
     assert str(pickle.loads(pickle.dumps(found))) == str(found)
 
 

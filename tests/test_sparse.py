@@ -169,6 +169,41 @@ def test_errors_of_whole_tables() -> None:
         fr.rank(sp.coo_array(np.ones(3)), target_last=1)
 
 
+def damaged(kind: str, **parts: Any) -> Any:
+    """Return a sparse array of shape (2, 2) in which ``parts`` are other arrays than they were."""
+    matrix = getattr(sp, f"{kind}_array")(np.eye(2))
+    for name, values in parts.items():
+        setattr(matrix, name, values)
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (damaged("csr", indptr=np.zeros(0, np.int32)), "the rows do not begin at 0"),
+        (damaged("csc", indptr=np.zeros(0, np.int32)), "the rows do not begin at 0"),
+        (damaged("csr", indices=np.array([0.5, 1.7])), "float64, not integers"),
+        (damaged("csc", indptr=np.array([0.0, 1.0, 2.0])), "float64, not integers"),
+        (damaged("coo", coords=(np.array([0]), np.array([0, 1]))), "1 rows and 2 columns of 2 values"),
+        (damaged("coo", coords=(np.array([0, 2]), np.array([0, 1]))), "a place 2"),
+    ],
+)
+def test_damaged_arrays(matrix: Any, message: str) -> None:
+    for call in (fr.inspect, lambda X: fr.ForestRanker(n_estimators=2).fit(X, [0.5, 1.5])):
+        with pytest.raises(fr.DataError, match=f"the sparse array is damaged: .*{message}"):
+            call(matrix)
+
+
+def test_arrays_that_claim_more_than_memory_holds() -> None:
+    wide = sp.csr_array(([1.0, 2.0], ([0, 1], [0, 10**9])), shape=(3, 10**9 + 1))
+    tall = sp.csc_array(np.eye(3))
+    tall._shape = (10**12, 3)
+    for matrix in (wide, tall):
+        for call in (fr.inspect, lambda X: fr.ForestRanker(n_estimators=2).fit(X, [0.5, 1.5, 2.5])):
+            with pytest.raises(fr.ResourceError, match="1,000,000,00.* MiB of memory"):
+                call(matrix)
+
+
 def many(n_rows: int = 400, n_columns: int = 1_500, seed: int = 0) -> sp.csr_array:
     """Return so many columns with few values that forests keep these alone, and some with more values."""
     rng = np.random.default_rng(seed)

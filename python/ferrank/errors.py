@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from ferrank.escape import visible_lines
+from ferrank.escape import visible, visible_lines, without_traceback
 
 __all__ = [
     "ColumnTypeError",
@@ -11,6 +11,7 @@ __all__ = [
     "DriftWarning",
     "FerrankError",
     "IntegerTargetWarning",
+    "Lines",
     "ResourceError",
     "ResumeWarning",
     "SettingError",
@@ -32,11 +33,19 @@ def hint(name: object, known: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
 
 
+class Lines(str):
+    """A message of several lines, such as scikit-learn's; in all others line breaks are parts of names."""
+
+
 class _Visible(BaseException):
-    """What is printed without control characters: messages name columns, which come from files."""
+    """What is printed without control characters: messages name columns, which come from files.
+
+    Nor are there tracebacks in the message, as pyarrow hands them over: the engine does not know them.
+    """
 
     def __str__(self) -> str:
-        return visible_lines(super().__str__())
+        shown = visible_lines if self.args and isinstance(self.args[0], Lines) else visible
+        return shown(without_traceback(super().__str__()))
 
 
 class FerrankError(_Visible, Exception):

@@ -1,8 +1,9 @@
-"""Text from files, with control characters escaped where it is shown."""
+"""Text from files and other libraries, as it is shown: without control characters and tracebacks."""
 
+import re
 from unicodedata import category
 
-__all__ = ["visible", "visible_lines"]
+__all__ = ["visible", "visible_lines", "without_traceback"]
 
 
 def visible(text: str) -> str:
@@ -27,6 +28,15 @@ def visible_lines(text: str) -> str:
     blue
     """
     return "\n".join(map(visible, text.split("\n")))
+
+
+def without_traceback(text: str) -> str:
+    """Return the message of an error of pyarrow, which puts the traceback of a stream in Python behind it.
+
+    >>> without_traceback("mine. Detail: Python exception: Traceback (most recent call last): ...")
+    'mine'
+    """
+    return re.split(r"\s*\. Detail: Python exception: ", text, maxsplit=1)[0]
 
 
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}

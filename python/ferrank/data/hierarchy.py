@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ferrank.data.opening import reading, regular
-from ferrank.data.tables import as_table
+from ferrank.data.tables import as_table, foreign
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["Edge", "edges_of"]
@@ -51,7 +51,9 @@ def edges_of(hierarchy: Any) -> list[Edge] | None:
             f"hierarchy: {type(hierarchy).__qualname__!r} is no path, no mapping of labels to parents and no "
             "table with the columns 'parent' and 'child'"
         )
-    return _of_table(pa.table(as_table(hierarchy)), "hierarchy")
+    with foreign("hierarchy"):
+        table = pa.table(as_table(hierarchy))
+    return _of_table(table, "hierarchy")
 
 
 def _of_mapping(parents: Mapping[Any, Any]) -> Iterator[Edge]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ferrank._core import Source
 from ferrank.errors import DataError, FerrankError, ResourceError
+from ferrank.escape import without_traceback
 from ferrank.output import mode_of
 
 __all__ = [
@@ -64,8 +65,7 @@ class Passes:
         """Return the rows as a source of the engine."""
 
         def explain(message: str) -> str:
-            # Arrow hands the traceback of a stream in Python over with its message.
-            return self.explain(re.split(r"\s*\. Detail: Python exception: ", message)[0])
+            return self.explain(without_traceback(message))
 
         return Source.factory(self.schema, self.make, explain, self.name, self.rows)
 

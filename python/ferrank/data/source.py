@@ -20,7 +20,7 @@ from ferrank.data.opening import Folder, TempFolder, cause_of, is_remote, number
 from ferrank.data.partitioned import is_partitioned, open_partitioned
 from ferrank.data.sparse import compressed_rows, issparse
 from ferrank.data.streams import kept_stream
-from ferrank.data.tables import as_table
+from ferrank.data.tables import as_table, foreign
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, SettingError
 from ferrank.escape import visible
 
@@ -72,6 +72,11 @@ def open_source(
     """
     if isinstance(data, _core.Source):
         return data
+    with foreign("data"):
+        return _opened(data, labels, as_text, temp_dir)
+
+
+def _opened(data: Any, labels: Any, as_text: Iterable[str], temp_dir: Folder) -> _core.Source:
     if isinstance(data, CSVFile):
         return _from_csv(data, as_text, temp_dir)
     if is_remote(data) or (isinstance(data, list | tuple) and any(map(is_remote, data))):

@@ -1,27 +1,105 @@
 """Tables in memory, of whatever library, as Arrow tables whose buffers are valid."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ferrank.errors import ColumnTypeError, DataError, FerrankError
+from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError
+from ferrank.escape import without_traceback
 
 __all__ = [
+    "arrow_array",
     "as_matrix",
     "as_table",
     "check_names",
     "checked",
+    "foreign",
     "numbers_of",
     "readable",
     "row_label_names",
+    "unmasked",
     "values_of",
 ]
 
 _BUNCH = (
     "data: is a Bunch of scikit-learn; give X and y, or its frame, such as load_iris(as_frame=True).frame"
 )
+
+
+@contextmanager
+def foreign(what: str, word: Callable[[str], str] | None = None) -> Iterator[None]:
+    """Raise whatever objects of other libraries raise, which may be anything, as an error of ferrank.
+
+    ``what`` is the argument that they were given as, ``word`` makes the message of their text otherwise.
+    Ctrl-C and a lack of memory stay themselves.
+    """
+    word = word or (lambda text: f"{what}: {text}")
+    try:
+        yield
+    except (FerrankError, MemoryError):
+        raise
+    except OSError as error:
+        raise ResourceError(word(_said(error))) from error
+    except UnicodeError as error:
+        raise DataError(f"{what}: a text or a name is not Unicode: {error}; mend it") from error
+    except (TypeError, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ColumnTypeError(word(_said(error))) from error
+    except Exception as error:
+        raise DataError(word(_said(error))) from error
+
+
+def _said(error: Exception) -> str:
+    """Return the text of an error, without the traceback that pyarrow puts into it."""
+    return without_traceback(str(error)).strip() or type(error).__name__
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array of NumPy with NaN, or None in text, for what is masked; all else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.is_masked(values):
+        return values.data
+    if values.dtype.kind in "biu":
+        values = values.astype(np.float64)
+    return values.filled(np.nan) if values.dtype.kind == "f" else values.astype(object).filled(None)
+
+
+def arrow_array(values: Any, what: str) -> Any:
+    """Return values of Python or NumPy as an Arrow array; missing are None, NaN, and what is masked.
+
+    Raises
+    ------
+    DataError
+        Lists are nested without an end, with which pyarrow would crash.
+    """
+    if isinstance(values, np.ma.MaskedArray) and not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    _check_nesting(values, what)
+    return pa.array(values, from_pandas=True)
+
+
+_MOST_NESTED = 64
+
+
+def _check_nesting(values: Any, what: str, depth: int = 0) -> None:
+    if depth > _MOST_NESTED:
+        raise DataError(f"{what}: lists within lists, {_MOST_NESTED} deep and more; use a value for each row")
+    if isinstance(values, Mapping):
+        values = values.values()
+    if hasattr(values, "dtype"):
+        if values.dtype.kind != "O" or values.ndim == 0:
+            return
+    elif not isinstance(values, _NESTED):
+        return
+    for value in values:
+        if isinstance(value, _NESTED):
+            _check_nesting(value, what, depth + 1)
+
+
+_NESTED: tuple[type, ...] = (list, tuple, dict, np.ndarray, type({}.values()))
 
 
 def numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -66,14 +144,18 @@ def as_table(data: Any) -> Any:
             if not hasattr(data, "columns"):
                 raise ColumnTypeError("data: is a Series, one column; give a frame, with the target in it")
             check_names(data.columns, "table")
+            for name, kind in data.dtypes.items():
+                if kind.kind == "O":
+                    _check_nesting(data[name], f"table: column '{name}'")
             return pa.Table.from_pandas(_without_intervals(data), preserve_index=False)
         if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
+            _check_nesting(data, "table")
             return pa.Table.from_pylist(data)
         if isinstance(data, Mapping):
             if hasattr(data, "DESCR"):
                 raise ColumnTypeError(_BUNCH)
             check_names(data, "table")
-            columns = {str(name): _column(column) for name, column in data.items()}
+            columns = {str(name): _column(column, f"table: column '{name}'") for name, column in data.items()}
             return checked(pa.table(columns))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         text = "; ".join(str(part) for part in error.args)
@@ -88,12 +170,18 @@ def as_table(data: Any) -> Any:
         given = data.schema
         schema = readable(given)
         return checked(data) if schema is given else checked(data).cast(schema)
+    if isinstance(data, pa.Array | pa.ChunkedArray) or _is_polars(data, "Series"):
+        raise ColumnTypeError("data: is one column; give a table, with the target in it")
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return _without_null_buffers(data) if type(data).__module__.partition(".")[0] == "polars" else data
+        return _without_null_buffers(data) if _is_polars(data, "DataFrame") else data
     raise ColumnTypeError(
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def _is_polars(data: Any, kind: str) -> bool:
+    return type(data).__name__ == kind and type(data).__module__.partition(".")[0] == "polars"
 
 
 def row_label_names(schema: pa.Schema) -> list[str]:
@@ -157,11 +245,11 @@ def as_matrix(data: Any) -> tuple[list[str], np.ndarray[Any, Any]] | None:
     return (names, data.to_numpy()) if is_one else None
 
 
-def _column(values: Any) -> Any:
+def _column(values: Any, what: str) -> Any:
     """Return a column as pyarrow has it, NaN of other libraries as missing."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return checked(values)
-    return pa.array(values, from_pandas=True)
+    return arrow_array(values, what)
 
 
 def readable(schema: pa.Schema) -> pa.Schema:

@@ -1,7 +1,5 @@
 """Features, targets, weights and groups as scikit-learn users hand them over, side by side as one source."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,16 @@ from ferrank._core import Source
 from ferrank.data.libraries import from_library
 from ferrank.data.opening import numbered
 from ferrank.data.source import read_all
-from ferrank.data.sparse import compressed_rows, issparse
-from ferrank.data.tables import as_matrix, as_table, check_names, checked, row_label_names
+from ferrank.data.sparse import check_sparse, compressed_rows, issparse
+from ferrank.data.tables import (
+    as_matrix,
+    as_table,
+    check_names,
+    checked,
+    foreign,
+    row_label_names,
+    unmasked,
+)
 from ferrank.data.values import (
     Column,
     Names,
@@ -26,7 +32,7 @@ from ferrank.data.values import (
     target_columns,
     unlike,
 )
-from ferrank.errors import ColumnTypeError, DataError, FerrankError
+from ferrank.errors import ColumnTypeError, DataError, Lines
 
 __all__ = ["Rows", "features_alone", "join"]
 
@@ -58,21 +64,8 @@ def join(
     and groups of the batches before are; ``X`` must then have the features that ``estimator`` knows, and
     targets are called as they were.
     """
-    with _ours():
+    with foreign("X", Lines):
         return _join(estimator, X, y, sample_weight, groups, like)
-
-
-@contextmanager
-def _ours() -> Iterator[None]:
-    """Raise what scikit-learn's checks raise as exceptions of ferrank."""
-    try:
-        yield
-    except FerrankError:
-        raise
-    except ValueError as error:
-        raise DataError(str(error)) from error
-    except TypeError as error:
-        raise ColumnTypeError(str(error)) from error
 
 
 def _join(
@@ -111,7 +104,7 @@ def _join(
 
 def features_alone(estimator: Any, X: Any) -> Source:
     """Return a source of the features of rows to predict, validated for the fitted ``estimator``."""
-    with _ours():
+    with foreign("X", Lines):
         X = _in_memory(X)
         read = _frame if _is_frame(X) else _matrix
         return _source(*read(estimator, X, "no_validation", reset=False), [])
@@ -143,7 +136,7 @@ def _called(names: list[str], targets: list[Column], y: Any) -> list[Column]:
 def _weights(given: Any, n_rows: int) -> np.ndarray[Any, Any]:
     """Return the weight of each row; a single number is the weight of every row."""
     try:
-        weights = np.asarray(given, dtype=np.float64)
+        weights = np.asarray(unmasked(given), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ColumnTypeError(f"sample_weight: {error}; use numbers") from error
     if weights.ndim == 0:
@@ -166,8 +159,11 @@ def _in_memory(X: Any) -> Any:
         raise ColumnTypeError("X: None was given; give the rows, such as an array or a frame")
     if hasattr(X, "read_next_batch"):
         return X.read_all()
+    if issparse(X):
+        check_sparse(X, "X")
+        return X
     lazy = from_library(X, None)
-    return X if lazy is None else read_all(lazy)
+    return unmasked(X) if lazy is None else read_all(lazy)
 
 
 def _is_frame(X: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ferrank.data.tables import as_table
+from ferrank.data.tables import arrow_array, as_table
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = [
@@ -36,7 +36,7 @@ def group_column(groups: Any, name: str = "groups") -> Any:
             return groups
         if hasattr(groups, "__arrow_c_stream__") and not hasattr(groups, "iloc"):
             return pa.chunked_array(groups)
-        return pa.array(groups, from_pandas=True)
+        return arrow_array(groups, name)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnTypeError(
             f"{name}: {error}; use one value for each row, such as strings or integers"
@@ -68,7 +68,8 @@ def target_columns(y: Any) -> list[Column]:
         column = pa.array(y, from_pandas=True) if hasattr(y, "iloc") else pa.chunked_array(y)
         return [(str(name) if name else "y", column)]
     try:
-        array = np.asarray(y)
+        # Of a masked array, asarray drops the mask.
+        array = np.asanyarray(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
     except ValueError as error:
         raise DataError(
             f"y: {error}; where each row has a list of labels, say task='hierarchical'"
@@ -105,16 +106,16 @@ def label_sets(y: Any) -> Any:
         return y
     try:
         rows = [sorted(row) if isinstance(row, set | frozenset) else row for row in y]
-        return pa.array(rows, from_pandas=True)
+        return arrow_array(rows, "y")
     except (pa.ArrowInvalid, TypeError) as error:
         raise ColumnTypeError(f"y: {error}; use a list of strings for each row") from error
 
 
 def _target(column: np.ndarray[Any, Any]) -> Any:
-    if column.dtype.kind not in "OUST":
+    if column.dtype.kind not in "OUST" and not np.ma.is_masked(column):
         return plain(column, "y")
     try:
-        return pa.array(column, from_pandas=True)
+        return arrow_array(column, "y")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ColumnTypeError(f"y: {error}; use one type: numbers, booleans or strings") from error
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ferrank.data.sparse import issparse
-from ferrank.data.tables import as_table
+from ferrank.data.tables import as_table, unmasked
 from ferrank.data.values import Column, group_column, label_sets, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
@@ -154,7 +154,7 @@ def _side_columns(
     taken = [*features.column_names, *(name for name, _ in targets)]
     columns: list[Column] = []
     if sample_weight is not None:
-        columns.append(("sample_weight", np.asarray(sample_weight, dtype=np.float64).ravel()))
+        columns.append(("sample_weight", np.asarray(unmasked(sample_weight), dtype=np.float64).ravel()))
     if groups is not None:
         columns.append(("groups", group_column(groups)))
     return targets + unlike(taken, columns)

@@ -17,6 +17,7 @@ from ferrank.data.categories import categorical_names, is_from_dtype
 from ferrank.data.classes import with_classes
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.source import is_lazy
+from ferrank.data.tables import unmasked
 from ferrank.data.values import holds_label_sets, label_sets
 from ferrank.errors import DataError, SettingError
 from ferrank.progress import Progress
@@ -50,7 +51,7 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         # scikit-learn checks the names of columns first, and warns that there are none.
         check_is_fitted(self)
         if not is_lazy(X):
-            return super().transform(X)
+            return super().transform(unmasked(X))
         from dask.delayed import Delayed, delayed
 
         if isinstance(X, list | tuple):
