@@ -270,8 +270,9 @@ impl Attribute {
         };
         match (self.kind, Kind::from_field(schema.field(column))) {
             (_, None) | (Kind::Numeric, Some(Kind::Nominal)) => Err(Error::Type(format!(
-                "{source}: column '{name}' is of type {}, in the training data it is numeric; use one type in both",
-                schema.field(column).data_type()
+                "{source}: column '{name}' is of type {}, in the training data it is {}; use one type in both",
+                schema.field(column).data_type(),
+                if self.kind == Kind::Numeric { "numeric" } else { "nominal" }
             ))),
             _ => Ok(Attribute { column, ..self.clone() }),
         }
