@@ -200,6 +200,9 @@ def test_files_keep_clusters(ranking: fr.Ranking, suffix: str, tmp_path: Path) -
         {"labels": [0]},
         {"merges": [[0, 0, 1.0]] * 7},
         {"merges": [[0, 99, 1.0]] * 7},
+        {"merges": [[None, 1, 1.0], *([2 * n, 2 * n + 1, 1.0] for n in range(1, 7))]},
+        {"merges": [[0, 1, None], *([2 * n, 2 * n + 1, 1.0] for n in range(1, 7))]},
+        {"merges": [[0.5, 1, 1.0], *([2 * n, 2 * n + 1, 1.0] for n in range(1, 7))]},
     ],
     ids=str,
 )

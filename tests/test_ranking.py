@@ -14,6 +14,7 @@ import pytest
 import ferrank
 from ferrank import DataError, Ranking, ResourceError, ScoreRanking, SettingError
 from ferrank.errors import UnavailableError
+from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.stopping import Stop
 
 
@@ -151,6 +152,77 @@ def saved_with(path: Path, **changed: Any) -> Path:
             about[part] = value
     path.write_text(json.dumps(about))
     return path
+
+
+SCORE: dict[str, Any] = {
+    "importance": [0.5],
+    "standard_error": [None],
+    "monte_carlo_error": [None],
+    "rank": [1],
+    "rank_interval": [[1, 1]],
+    "by_target": [[0.5]],
+}
+NUMBERS = {"evidence": [1.0], "most_evidence": [1.0], "fdr": 0.1}
+
+
+def test_unknown_errors_are_null_in_files(tmp_path: Path) -> None:
+    path = saved_with(tmp_path / "r.json", scores={"s": SCORE}, relevance=NUMBERS)
+    found = Ranking.load(path)
+    assert np.isnan(found.standard_error).all()
+    found.save(path)
+    assert json.loads(path.read_text())["scores"]["s"] == SCORE
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "place",
+    ["importance", "by_target", "evidence", "most_evidence", "fdr", "error", "squared_error", "seconds"],
+)
+def test_numbers_that_are_none_are_refused(tmp_path: Path, place: str, value: float | None) -> None:
+    changed: dict[str, Any] = {"scores": {"s": dict(SCORE)}, "relevance": dict(NUMBERS)}
+    if place in SCORE:
+        changed["scores"]["s"][place] = [[value]] if place == "by_target" else [value]
+    elif place in NUMBERS:
+        changed["relevance"][place] = value if place == "fdr" else [value]
+    elif place == "seconds":
+        changed[place] = value
+    else:
+        error = asdict(ModelError("error rate", 0.1, 0.5, 0.1, 0.1, is_better=True, n_rows=30))
+        changed["model_error"] = {"y": error | {place: value}}
+    path = saved_with(tmp_path / "r.json", **changed)
+    if place == "seconds" and value is None:
+        assert Ranking.load(path).seconds is None
+        return
+    with pytest.raises(DataError, match="r.json: is not a saved ranking"):
+        Ranking.load(path)
+
+
+@pytest.mark.parametrize("place", ["standard_error", "monte_carlo_error"])
+def test_infinite_errors_are_refused(tmp_path: Path, place: str) -> None:
+    path = saved_with(tmp_path / "r.json", scores={"s": SCORE | {place: [float("inf")]}})
+    with pytest.raises(DataError, match=f"'{place}' of the score 's' has a number that is not finite"):
+        Ranking.load(path)
+
+
+def test_settings_that_are_not_finite_are_null_in_files(tmp_path: Path) -> None:
+    settings = {"a": float("nan"), "b": [float("-inf"), 1.5], "c": {"d": (float("nan"), "x")}}
+    ranking = Ranking.from_importances(["a"], {"s": [1.0]}, task="regression", settings=settings)
+    ranking.save(tmp_path / "r.json")
+    known = {"a": None, "b": [None, 1.5], "c": {"d": [None, "x"]}}
+    assert Ranking.load(tmp_path / "r.json").settings == known
+
+
+@pytest.mark.parametrize("place", ["features", "targets", "scores"])
+def test_names_are_utf_8(tmp_path: Path, place: str) -> None:
+    name = "a\ud800"
+    path = saved_with(tmp_path / "r.json", **{place: {name: SCORE} if place == "scores" else [name]})
+    with pytest.raises(DataError, match=r"the name 'a\\ud800' is not UTF-8"):
+        Ranking.load(path)
+    given: dict[str, Any] = {"features": ["a"], "targets": ["y"], "importances": {"s": [1.0]}}
+    place = "importances" if place == "scores" else place
+    given[place] = {name: [1.0]} if place == "importances" else [name]
+    with pytest.raises(DataError, match=rf"^{place}: the name 'a\\ud800' is not UTF-8"):
+        Ranking.from_importances(**given, task="regression")
 
 
 @pytest.mark.parametrize("value", [None, "\x1b[31m", [], [[]], {}, [None], 2.5, "9" * 5000])

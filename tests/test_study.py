@@ -213,6 +213,13 @@ def test_an_edited_description_of_a_study_is_refused(tmp_path: Path, content: st
         study(tmp_path).run()
 
 
+def test_cells_without_a_description_of_their_study_are_refused(tmp_path: Path) -> None:
+    study(tmp_path).run()
+    (tmp_path / "study.json").unlink()
+    with pytest.raises(fr.DataError, match=r"study.json: no such file, .*; delete this folder"):
+        study(tmp_path).run()
+
+
 @pytest.mark.parametrize("name", ["", "a\0b", "a\nb", "\ud800", 5, "x" * 300, "é" * 60, " "])
 @pytest.mark.parametrize("what", ["data", "rankers"])
 def test_names_of_data_sets_and_rankers_are_checked(tmp_path: Path, what: str, name: Any) -> None:

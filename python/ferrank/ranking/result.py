@@ -13,7 +13,7 @@ from ferrank.ranking import storage, text
 from ferrank.ranking.clusters import Clusters, check_association, clusters_of, least_redundant
 from ferrank.ranking.model_error import ModelError
 from ferrank.ranking.relevance import FDR, Dependence, Relevance, check_fdr
-from ferrank.ranking.scores import Floats, ScoreRanking, rank_importances
+from ferrank.ranking.scores import Floats, ScoreRanking, not_utf8, rank_importances
 from ferrank.ranking.stopping import Stop
 
 if TYPE_CHECKING:
@@ -165,10 +165,14 @@ class Ranking:
         Raises
         ------
         DataError
-            Two features have the same name, or an importance is missing or infinite.
+            Two features have the same name, a name is not UTF-8, or an importance is missing or infinite.
         """
         if len(set(features)) < len(features):
             raise DataError("features: two have the same name; rename one")
+        for what, names in (("features", features), ("targets", targets), ("importances", importances)):
+            unfit = not_utf8(name for name in names if isinstance(name, str))
+            if unfit is not None:
+                raise DataError(f"{what}: the name {unfit!r} is not UTF-8; give another one")
         scores = {}
         for name, given in importances.items():
             values = np.asarray(given, dtype=np.float64)

@@ -1,5 +1,6 @@
 """Importances under one score, with errors and ranks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from ferrank import _core
 from ferrank.errors import DataError
 
-__all__ = ["Floats", "Ranks", "ScoreRanking", "rank_importances"]
+__all__ = ["Floats", "Ranks", "ScoreRanking", "not_utf8", "rank_importances"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ranks = np.ndarray[Any, np.dtype[np.uint32]]
@@ -39,6 +40,19 @@ class ScoreRanking:
     """(n_features, 2); best and worst rank that standard errors allow, for all features at once at 95 %"""
     by_target: Floats | None = None
     """(n_features, n_targets); the part that each target makes; None unless asked for"""
+
+
+def not_utf8(names: Iterable[str]) -> str | None:
+    """Return the first of the names that tables cannot hold, for half of a surrogate pair is in it."""
+
+    def fits(name: str) -> bool:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    return next((name for name in names if not fits(name)), None)
 
 
 def rank_importances(importance: Floats, standard_error: Any, n_features: int) -> ScoreRanking:

@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from ferrank._core import __version__
 from ferrank.data.opening import regular
-from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
+from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, replace
 from ferrank.ranking.clusters import Clusters
 from ferrank.ranking.model_error import MEASURES, ModelError
 from ferrank.ranking.relevance import Relevance, check_fdr
-from ferrank.ranking.scores import Floats, ScoreRanking
+from ferrank.ranking.scores import Floats, ScoreRanking, not_utf8
 from ferrank.ranking.stopping import REASONS, Stop
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def to_dict(ranking: "Ranking") -> dict[str, Any]:
         "targets": ranking.targets,
         "features": ranking.features,
         "scores": {name: _score_to_dict(score) for name, score in ranking.scores.items()},
-        "settings": ranking.settings,
+        "settings": _without_infinite(ranking.settings),
         "seconds": ranking.seconds,
     }
     if ranking.source is not None:
@@ -109,6 +109,15 @@ def _relevance(values: dict[str, Any]) -> Relevance:
 def _clusters(values: dict[str, Any]) -> Clusters:
     labels, merges = np.asarray(values["labels"], np.int64), np.asarray(values["merges"], np.float64)
     return Clusters(values["features"], values["threshold"], labels, merges.reshape(-1, 3))
+
+
+def _without_infinite(value: Any) -> Any:
+    """Return a setting of any form, with None for NaN and infinite numbers, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: _without_infinite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _without_nan(values: Floats) -> list[float | None]:
@@ -217,8 +226,6 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     regular(path)
     try:
         return readers[path.suffix.lower()](path)
-    except FerrankError:
-        raise
     except OSError as error:
         raise ResourceError(f"{path}: {error}") from error
     except Exception as error:
@@ -293,6 +300,8 @@ def _fields(about: dict[str, Any], scores: dict[str, dict[str, Any]]) -> dict[st
     return fields
 
 
+_MAY_BE_NAN = ("standard_error", "monte_carlo_error")
+"""Arrays in which NaN stands for what is not known."""
 _TYPES = {
     "task": str,
     "n_rows": int,
@@ -310,8 +319,12 @@ def _check(fields: dict[str, Any]) -> None:
     """Raise a ValueError if the fields of a ranking do not fit together: anybody may have written them."""
     _check_types(fields, _TYPES)
     features, targets, scores = fields["features"], fields["targets"], fields["scores"]
-    if not all(isinstance(name, str) for name in [*features, *targets]):
+    names = [*features, *targets, *scores]
+    if not all(isinstance(name, str) for name in names):
         raise ValueError("a name is no text")
+    unfit = not_utf8(names)
+    if unfit is not None:
+        raise ValueError(f"the name {unfit!r} is not UTF-8")
     if len(set(features)) < len(features):
         raise ValueError("a feature has a row twice")
     shape = (len(features),)
@@ -320,6 +333,8 @@ def _check(fields: dict[str, Any]) -> None:
         for field, values in vars(score).items():
             if values is not None and values.shape != arrays.get(field, shape):
                 raise ValueError(f"'{field}' of the score '{name}' has the shape {values.shape}")
+            if values is not None and not _is_known(values, may_be_nan=field in _MAY_BE_NAN):
+                raise ValueError(f"'{field}' of the score '{name}' has a number that is not finite")
         ranks = np.column_stack([score.rank, score.rank_interval])
         if ranks.size and not 1 <= ranks.min() <= ranks.max() <= len(features):
             raise ValueError(f"the score '{name}' has a rank outside 1 to {len(features)}")
@@ -331,6 +346,8 @@ def _check(fields: dict[str, Any]) -> None:
         _check_types(vars(relevance), {"fdr": float})
         if relevance.evidence.shape != shape or relevance.most_evidence.shape != shape:
             raise ValueError("'relevance' is not of these features")
+        if not _is_known(relevance.evidence) or not _is_known(relevance.most_evidence):
+            raise ValueError("'relevance' has a number that is not finite")
         check_fdr(relevance.fdr)
     for error in (fields["model_error"] or {}).values():
         _check_types(vars(error), get_type_hints(ModelError))
@@ -352,8 +369,15 @@ def _check_clusters(clusters: Clusters | None, features: set[str]) -> None:
         raise ValueError("'clusters' are not of these features")
     nodes = clusters.merges[:, :2]
     made = n + np.arange(len(nodes))[:, None]
-    if (nodes < 0).any() or (nodes >= made).any() or len(np.unique(nodes)) < nodes.size:
+    # All comparisons with NaN are false.
+    is_node = (nodes >= 0) & (nodes < made) & (nodes == np.floor(nodes))
+    if not _is_known(clusters.merges) or not is_node.all() or len(np.unique(nodes)) < nodes.size:
         raise ValueError("the merges of 'clusters' make no tree")
+
+
+def _is_known(values: Any, *, may_be_nan: bool = False) -> bool:
+    """Return whether all numbers are finite, or also NaN: JSON has no others."""
+    return bool((np.isfinite(values) | (np.isnan(values) & may_be_nan)).all())
 
 
 def _check_types(values: dict[str, Any], types: dict[str, Any]) -> None:
@@ -361,6 +385,8 @@ def _check_types(values: dict[str, Any], types: dict[str, Any]) -> None:
         value = values[name]
         if isinstance(value, bool):
             fits = kind is bool
+        elif isinstance(value, float) and not math.isfinite(value):
+            fits = False
         else:
             fits = isinstance(value, kind) or (isinstance(value, int) and isinstance(0.0, kind))
         if not fits:

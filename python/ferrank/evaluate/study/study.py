@@ -335,13 +335,15 @@ class Study:
                     f"{differs}: {what} than of the results in {self.folder}; take another folder"
                 )
             about = known | about
+        files = {cell: in_folder / f"{_file_name(cell)}.arrow" for cell in cells}
+        there = {cell: file for cell, file in files.items() if os.path.lexists(file)}
+        if there and not path.exists():
+            raise DataError(
+                f"{path}: no such file, which says what the cells in {in_folder} are of; delete this folder, "
+                "and the study is done anew"
+            )
         replace(path, lambda partial: partial.write_text(json.dumps(about, indent=1), encoding="utf-8"))
-        found = {}
-        for cell in cells:
-            file = in_folder / f"{_file_name(cell)}.arrow"
-            if os.path.lexists(file):
-                found[_file_name(cell)] = _read(file, cell)
-        return found
+        return {_file_name(cell): _read(file, cell) for cell, file in there.items()}
 
     def _about(self) -> dict[str, str]:
         """Return what results depend on; what has a name in its key, such as a ranker, may be added."""
