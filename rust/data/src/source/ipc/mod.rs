@@ -119,7 +119,7 @@ impl IpcSource {
         }
     }
 
-    /// The same, whose [batches](Self::batches) are never in pieces; large ones lie in temporary files.
+    /// This source with [batches](Self::batches) that are never in pieces. Large ones of a file are copied to temporary files.
     pub fn with_whole_batches(mut self) -> Self {
         self.can_cut = false;
         self
