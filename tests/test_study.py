@@ -221,11 +221,11 @@ def test_cells_without_a_description_of_their_study_are_refused(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "a\nb", "\ud800", 5, "x" * 300, "é" * 60, " "])
-@pytest.mark.parametrize("what", ["data", "rankers"])
-def test_names_of_data_sets_and_rankers_are_checked(tmp_path: Path, what: str, name: Any) -> None:
+@pytest.mark.parametrize(("what", "kind"), [("data", "data set"), ("rankers", "ranker")])
+def test_names_of_data_sets_and_rankers_are_checked(tmp_path: Path, what: str, kind: str, name: Any) -> None:
     given: dict[str, dict[Any, Any]] = {"data": {"line": fr.Dataset(LINE, "y")}, "rankers": {"a": forest()}}
     given[what] = {name: next(iter(given[what].values()))}
-    with pytest.raises(fr.SettingError, match=f"^{what}: .*name.*; use a"):
+    with pytest.raises(fr.SettingError, match=f"^{kind} .*: .*name.*; use a"):
         Study(**given, folder=tmp_path)
 
 

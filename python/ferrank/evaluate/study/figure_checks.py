@@ -97,7 +97,7 @@ def check_name(name: str, where: str) -> None:
     """Raise an error that starts with ``where`` if no files of results can have the name."""
     if not re.fullmatch(r"\w[\w .,+-]*", name) or len(name.encode(errors="replace")) > _MOST_BYTES:
         raise SettingError(
-            f"{where}: the files of a figure have its name; use letters, digits, '-', '_' and ' ', at most "
+            f"{where}: the files of a figure have its name; use letters, digits and any of '-_.,+ ', at most "
             f"{_MOST_BYTES} bytes that start with a letter or a digit, as in [figures.ranks-of-trees]"
         )
     if re.match(r"(results(-.*)?|study|cells)$", name.casefold()):

@@ -116,11 +116,11 @@ class Study:
         folder: str | os.PathLike[str] | None = None,
         random_state: int = 0,
     ) -> None:
-        for what, names in (("data", data), ("rankers", rankers)):
+        for what, kind, names in (("data", "data set", data), ("rankers", "ranker", rankers)):
             if not names:
                 raise SettingError(f"{what}: there are none; give one at least")
             for name in names:
-                _check_name(what, name, in_files=folder is not None)
+                _check_name(kind, name, in_files=folder is not None)
         self.data = dict(data)
         self.rankers = {name: _ranker(name, one) for name, one in rankers.items()}
         self.judge: Judge | Mapping[str, Judge] = WeightedNeighbors() if judge is None else judge
@@ -398,13 +398,13 @@ class _Task:
             ) from error
 
 
-def _check_name(what: str, name: Any, *, in_files: bool) -> None:
+def _check_name(kind: str, name: Any, *, in_files: bool) -> None:
     """Raise an error if a data set or ranker cannot be called so in tables or in names of files."""
     if not isinstance(name, str) or visible(name) != name or not name.strip():
-        raise SettingError(f"{what}: {name!r} is no name; use a text without control characters")
+        raise SettingError(f"{kind} {name!r}: this is no name; use a text without control characters")
     if in_files and (size := len(_coded(name).encode())) > _MOST_BYTES:
         raise SettingError(
-            f"{what}: the name '{shorten(name)}' takes {size} bytes in names of files; use a shorter one, of "
+            f"{kind} '{shorten(name)}': the name takes {size} bytes in names of files; use a shorter one, of "
             f"at most {_MOST_BYTES}"
         )
 
