@@ -373,3 +373,88 @@ def test_every_help_ends_with_calls_that_parse() -> None:
 def test_completion_knows_commands_and_options(run: Run, shell: str) -> None:
     script = run("completion", shell).stdout
     assert all(name in script for name in [*commands(), "target-last", "random_forest"])
+
+
+def finished(arguments: list[object], **how: Any) -> Done:
+    """Return what a process of its own, started in a shell, did: ``how`` may close its files."""
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], stderr=subprocess.PIPE, text=True, check=False, **how
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files are closed by a shell of POSIX")
+def test_a_closed_stdout_is_an_error_and_a_closed_stderr_none(data: Path) -> None:
+    command = shlex.join([*COMMAND, "inspect", str(data)])
+    shut = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert shut.returncode == 2
+    assert shut.stderr == "ferrank: error: stdout: is closed; send it to a file, or to /dev/null\n"
+    mute = subprocess.run(["sh", "-c", f"{command} 2>&-"], capture_output=True, text=True, check=False)
+    assert mute.returncode == 0
+    assert "rows" in mute.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a system without a device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["inspect", "DATA"]])
+def test_a_full_stdout_is_an_error(data: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = finished([data if one == "DATA" else one for one in arguments], stdout=full)
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_names_forge_no_line_on_a_terminal(run: Run, tmp_path: Path) -> None:
+    forged = "a\nferrank: saved \x1b[31mnothing"
+    table = pa.table({forged: [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0], "y": [0.5, 1.5, 1.0]})
+    path = tmp_path / f"{forged}.arrow"
+    pa.feather.write_feather(table, str(path))
+    cyclic = tmp_path / "cyclic.csv"
+    cyclic.write_text(f'parent,child\n"{forged}",b\nb,"{forged}"\n')
+    sets = tmp_path / "sets.arrow"
+    pa.feather.write_feather(table.set_column(2, "y", pa.array([["b"], ["b"], [forged]])), str(sets))
+    for arguments in (
+        ["rank", path, "-t", "nope"],
+        ["rank", sets, "-t", "y", "--hierarchy", cyclic],
+        ["rank", path, "-t", f"{forged}, too"],
+        ["rank", path, "-t", forged, "--drop", forged],
+        ["inspect", tmp_path / forged],
+        ["rank", path, forged],
+        [forged],
+        ["rank", path, "-t", "y", "--ranker", "forest", "--trees", "5", "-o", tmp_path / f"{forged}.json"],
+    ):
+        done = run(*arguments)
+        assert "\x1b" not in done.stderr, arguments
+        assert "\nferrank: saved \\x1b[31mnothing" not in done.stderr, arguments
+        assert not any(line.startswith("ferrank: saved no") for line in done.stderr.splitlines())
+
+
+@pytest.mark.parametrize("option", ["--keep", "--output", "--plot", "--resume"])
+def test_an_empty_path_is_an_error(run: Run, data: Path, option: str) -> None:
+    done = run("rank", data, "-t", "y", "--ranker", "forest", "--trees", "5", option, "")
+    assert done.returncode == 2
+    assert "empty" in done.stderr
+
+
+@pytest.mark.parametrize("name", [".", "none/run.ferrank"])
+def test_a_file_to_resume_from_is_no_folder(run: Run, data: Path, name: str) -> None:
+    done = run("rank", data, "-t", "y", "--ranker", "forest", "--trees", "5", "--resume", name)
+    assert done.returncode == 2
+    assert "folder" in done.stderr
+    assert "os error" not in done.stderr
+
+
+def test_ctrl_c_while_modules_are_imported(keyboard: None) -> None:
+    code = """if True:
+        import builtins, os, signal, sys
+        plain = builtins.__import__
+        def importing(name, *rest):
+            if name == "ferrank.cli.main":
+                os.kill(os.getpid(), signal.SIGINT)
+            return plain(name, *rest)
+        builtins.__import__ = importing
+        sys.argv = ["ferrank", "--version"]
+        from ferrank.cli import main
+        sys.exit(main())"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "ferrank: interrupted\n"

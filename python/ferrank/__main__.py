@@ -2,6 +2,6 @@
 
 import sys
 
-from ferrank.cli.main import main
+from ferrank.cli import main
 
 sys.exit(main())

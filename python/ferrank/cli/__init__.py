@@ -4,6 +4,12 @@ Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 2 bad
 130 interrupted, 1 anything else.
 """
 
-from ferrank.cli.main import main
+import sys
+
+try:
+    from ferrank.cli.main import main
+except KeyboardInterrupt:  # the imports take a tenth of a second
+    print("ferrank: interrupted", file=sys.stderr)
+    sys.exit(130)
 
 __all__ = ["main"]

@@ -36,7 +36,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.compare import compare
     from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
-    plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
+    plot = None if chosen.plot is None else check_path(chosen.plot, PLOT_SUFFIXES)
     if plot is not None:
         need_matplotlib()
     found = compare(

@@ -96,8 +96,8 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.splits import RANDOM
     from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
-    output = chosen.output and check_path(chosen.output, (".csv",))
-    plot = chosen.plot and check_path(chosen.plot, PLOT_SUFFIXES)
+    output = None if chosen.output is None else check_path(chosen.output, (".csv",))
+    plot = None if chosen.plot is None else check_path(chosen.plot, PLOT_SUFFIXES)
     if plot is not None:
         need_matplotlib()
     names = list(dict.fromkeys(chosen.ranker or ([] if chosen.ranking else ["forest"])))

@@ -72,8 +72,8 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.evaluation import EVALUATION_SUFFIXES
     from ferrank.ranking.page import PAGE_SUFFIXES
 
-    output = chosen.output and check_path(chosen.output, EVALUATION_SUFFIXES)
-    page = chosen.report and check_path(chosen.report, PAGE_SUFFIXES)
+    output = None if chosen.output is None else check_path(chosen.output, EVALUATION_SUFFIXES)
+    page = None if chosen.report is None else check_path(chosen.report, PAGE_SUFFIXES)
     with progress_line() as progress:
         found = evaluate(
             chosen.data,

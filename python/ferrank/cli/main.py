@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ferrank import __version__
@@ -17,7 +18,7 @@ from ferrank.cli.names import flags_of, in_shell, suggestion
 from ferrank.cli.options import examples, with_csv
 from ferrank.cli.progress import message
 from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError, SettingError
-from ferrank.escape import visible_lines
+from ferrank.escape import visible
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -57,8 +58,13 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**options, formatter_class=_Formatter)
 
     def error(self, message: str) -> NoReturn:
-        print(f"ferrank: error: {message}\n(see {self.prog} --help)", file=sys.stderr)
+        print(f"ferrank: error: {visible(message)}\n(see {self.prog} --help)", file=sys.stderr)
         raise SystemExit(_BAD_INPUT)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse's own passes over errors of the system.
+        if message:
+            (file or sys.stderr).write(message)
 
 
 def build_parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
@@ -86,18 +92,23 @@ def build_parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     flags: dict[str, str] = {}
+    if sys.stderr is None:  # closed; the next file that is opened would take its place
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
-        chosen = _parse(arguments)
-        flags = chosen.flags
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda warning, *_: message(
-                f"warning: {visible_lines(in_shell(str(warning), flags))}"
-            )
-            chosen.run(with_csv(chosen))
-        sys.stdout.flush()
+        if sys.stdout is None:
+            raise ResourceError("stdout: is closed; send it to a file, or to /dev/null")
+        try:
+            chosen = _parse(arguments)
+            flags = chosen.flags
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda warning, *_: message(
+                    *f"warning: {in_shell(str(warning), flags)}".split("\n")
+                )
+                chosen.run(with_csv(chosen))
+        finally:
+            _flush()
     except BrokenPipeError:
-        # Who reads has seen enough. Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        pass  # who reads has seen enough
     except KeyboardInterrupt:
         print("ferrank: interrupted", file=sys.stderr)
         return _INTERRUPTED
@@ -106,6 +117,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (FerrankError, OSError, MemoryError) as error:
         return _fail(error, _OTHER, flags)
     return _DONE
+
+
+def _flush() -> None:
+    """Write out what was printed."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -122,6 +143,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _fail(error: BaseException, code: int, flags: Mapping[str, str]) -> int:
-    text = in_shell(str(error) or type(error).__name__, flags)
-    print(f"ferrank: error: {visible_lines(text.rstrip())}", file=sys.stderr)
+    text = in_shell(str(error) or type(error).__name__, flags).rstrip()
+    # Errors of ferrank are escaped already, and may have several lines.
+    shown = text if isinstance(error, FerrankError) else visible(text)
+    print(f"ferrank: error: {shown}", file=sys.stderr)
     return code

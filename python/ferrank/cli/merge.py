@@ -39,7 +39,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.rankers.accumulator import merge
     from ferrank.ranking.storage import SUFFIXES
 
-    output = chosen.output and check_path(chosen.output, SUFFIXES)
+    output = None if chosen.output is None else check_path(chosen.output, SUFFIXES)
     whole = None if chosen.save is None else check_path(chosen.save)
     merged = merge(chosen.parts)
     ranking = merged.ranking()

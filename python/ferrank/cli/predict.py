@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.rankers.kept import PREDICTION_SUFFIXES, Forest
 
-    output = chosen.output and check_path(chosen.output, PREDICTION_SUFFIXES)
+    output = None if chosen.output is None else check_path(chosen.output, PREDICTION_SUFFIXES)
     forest = Forest.load(chosen.forest)
     settings = {"n_jobs": chosen.threads, "threshold": chosen.threshold}
     with progress_line() as progress:

@@ -4,14 +4,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ferrank.escape import visible
 from ferrank.progress import Progress, drawn
 
 __all__ = ["message", "progress_line"]
 
 
-def message(text: str) -> None:
-    """Say ``text`` on stderr."""
-    print(f"ferrank: {text}", file=sys.stderr)
+def message(*lines: str) -> None:
+    """Say ``lines`` on stderr, one below the other."""
+    print("ferrank: " + "\n".join(map(visible, lines)), file=sys.stderr)
 
 
 @contextmanager

@@ -143,7 +143,7 @@ def _run(chosen: argparse.Namespace) -> None:
         return
     print(ranking.to_text(chosen.top))
     if chosen.select is not None:
-        names = ", ".join(ranking.relevant(chosen.select))
+        names = ", ".join(map(visible, ranking.relevant(chosen.select)))
         print(f"\nrelevant at fdr={chosen.select:g}: {names or 'none'}")
 
 
@@ -151,7 +151,7 @@ def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None
     """Return where to put results, checked before hours of work rather than after."""
     from ferrank.ranking.storage import SUFFIXES
 
-    output = chosen.output and check_path(chosen.output, SUFFIXES)
+    output = None if chosen.output is None else check_path(chosen.output, SUFFIXES)
     if chosen.plot is None:
         return output, None
     from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib

@@ -50,7 +50,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.ranking.storage import SUFFIXES
 
     output = check_path(chosen.output, (".arrow",))
-    truth = chosen.truth and check_path(chosen.truth, SUFFIXES)
+    truth = None if chosen.truth is None else check_path(chosen.truth, SUFFIXES)
     data = synthesize(
         chosen.name,
         chosen.rows,

@@ -123,7 +123,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.trees import export
     from ferrank.trees.estimators import ReliefTree
 
-    output = chosen.output and check_path(chosen.output, export.TREE_SUFFIXES)
+    output = None if chosen.output is None else check_path(chosen.output, export.TREE_SUFFIXES)
     if output is not None and output.suffix.lower() in (".png", ".pdf"):
         need_matplotlib()
     columns = columns_of(chosen)

@@ -53,7 +53,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.model_selection.tuning import tune
     from ferrank.ranking.storage import SUFFIXES
 
-    output = chosen.output and check_path(chosen.output, SUFFIXES)
+    output = None if chosen.output is None else check_path(chosen.output, SUFFIXES)
     with progress_line() as progress:
         found = tune(
             chosen.data,

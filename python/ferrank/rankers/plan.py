@@ -273,6 +273,8 @@ class ForestPlan(EnginePlan):
         resume: str | os.PathLike[str] | None = None,
         profile: bytes | None = None,
     ) -> Ranking:
+        if isinstance(self.keep_trees, str | os.PathLike):
+            check_path(self.keep_trees)
         if not self.keep_trees:
             return super()._rank_source(source, roles, progress, resume, profile)
         from ferrank.rankers.kept import Forest
