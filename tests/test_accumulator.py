@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -112,6 +113,14 @@ def test_what_does_not_belong_together_is_refused(mixed: pa.Table, tmp_path: Pat
 def test_keys_are_a_plain_range(keys: range, mixed: pa.Table) -> None:
     with pytest.raises(fr.SettingError, match="keys"):
         fr.accumulate(mixed, "y", keys=keys)
+
+
+@pytest.mark.parametrize("first_row", [-1, 1 << 64, 1.5, "x"])
+def test_the_first_row_is_a_whole_number(first_row: Any, mixed: pa.Table) -> None:
+    with pytest.raises(fr.SettingError, match="first_row"):
+        fr.profile(mixed, "y", first_row=first_row)
+    with pytest.raises(fr.SettingError, match="keys"):
+        fr.accumulate(mixed, "y", keys=range(1 << 64, (1 << 64) + 1))
 
 
 def test_keys_and_profiles_that_do_not_fit(mixed: pa.Table) -> None:

@@ -75,6 +75,12 @@ def test_every_form_of_a_hierarchy_says_the_same(tmp_path: Path) -> None:
         assert bits(fr.rank(TABLE, "y", ranker=forest)) == bits(whole), "in the ranker"
 
 
+def test_columns_of_an_edge_file_have_different_names(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("parent,child,child\na,b,c\n")
+    with pytest.raises(fr.DataError, match="two columns are called 'child'"):
+        rank(TABLE, hierarchy=tmp_path / "edges.csv")
+
+
 def test_labels_of_an_edge_file_stay_text(tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text("parent,child\n,01\n01,1\n")
     table = TABLE.set_column(3, "y", pa.array([["1"]] * 20 + [["01"]] * 20))

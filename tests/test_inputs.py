@@ -343,6 +343,12 @@ def test_types_of_excel_are_those_of_cells(tmp_path: Path) -> None:
     assert [column["type"] for column in parts] == [column["type"] for column in columns[:-1]] + ["Null"]
 
 
+def test_missing_values_of_excel_are_those_of_csv(tmp_path: Path) -> None:
+    words = ["None", "n/a", "-NaN", "1.#IND", "?", "NA", "a", "b"]
+    pd.DataFrame({"word": words, "y": range(8)}).to_excel(tmp_path / "t.xlsx", index=False)
+    assert fr.inspect(tmp_path / "t.xlsx")["columns"][0]["missing"] == 2
+
+
 @pytest.mark.parametrize("cells", [["x", 2], [datetime(2024, 2, 29), 2], [True, "no"]])
 def test_cells_of_several_types_in_excel(tmp_path: Path, cells: list[Any]) -> None:
     write_excel(tmp_path / "t.xlsx", {"a": cells})

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ferrank.data.opening import reading, regular
-from ferrank.data.tables import as_table, foreign
+from ferrank.data.tables import as_table, check_names, foreign
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["Edge", "edges_of"]
@@ -73,6 +73,7 @@ def _of_table(table: pa.Table, name: str) -> list[Edge]:
             f"{name}: has the columns {', '.join(map(repr, table.column_names))}; an edge table has "
             "'parent' and 'child'"
         )
+    check_names(table.column_names, name)
     try:
         parents, labels = (table[column].cast(pa.string()).to_pylist() for column in _COLUMNS)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -11,6 +11,7 @@ The metadata key ``ferrank:run`` is a JSON object with the settings, the columns
 """
 
 import glob
+import numbers
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -224,6 +225,8 @@ def profile(
     [{'name': 'a', 'min': 1.0, 'max': 7.0}, {'name': 'y', 'min': 0.5, 'max': 2.0}]
     """
     chosen = _plan(ranker, settings)
+    if not isinstance(first_row, numbers.Integral) or not 0 <= first_row <= _MOST:
+        raise SettingError(f"first_row: {first_row!r} is not a whole number from 0 on, below 2^64")
     source, roles = opened(
         chosen,
         data,
@@ -351,6 +354,10 @@ def merge(parts: Iterable[Accumulator | str | os.PathLike[str]]) -> Accumulator:
     return Accumulator(first._core).merge(*rest)
 
 
+_MOST = (1 << 64) - 1
+"""Of rows and keys, which the engine counts in 64 bits."""
+
+
 def _listed(parts: Any) -> Iterable[Any]:
     return [parts] if isinstance(parts, str | os.PathLike | Accumulator) else parts
 
@@ -369,7 +376,7 @@ def _load(part: Accumulator | str | os.PathLike[str]) -> list[Accumulator]:
 def _ends(keys: range | None) -> tuple[int, int] | None:
     if keys is None:
         return None
-    if not isinstance(keys, range) or keys.step != 1 or keys.start < 0 or not keys:
+    if not isinstance(keys, range) or keys.step != 1 or keys.start < 0 or not keys or keys.stop > _MOST:
         raise SettingError(f"keys: {keys!r}; use a range of at least one number from 0 on, in steps of 1")
     return keys.start, keys.stop
 

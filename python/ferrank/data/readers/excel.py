@@ -36,7 +36,7 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool
         try:
             import pandas as pd
 
-            frame = pd.read_excel(path, dtype=object, na_values=MISSING)
+            frame = pd.read_excel(path, dtype=object, na_values=MISSING, keep_default_na=False)
         except ImportError as error:
             raise ResourceError(
                 f"{path}: Excel files need pandas and openpyxl; pip install pandas openpyxl, or save it as "
