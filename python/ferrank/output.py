@@ -37,9 +37,9 @@ def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] | None = 
 
 def _check_writable(path: Path) -> None:
     """Raise an error if no file can be made beside ``path``; what the system grants is no proof of it."""
-    from tempfile import TemporaryFile
-
     try:
+        from tempfile import TemporaryFile
+
         TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise ResourceError(

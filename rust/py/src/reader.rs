@@ -40,10 +40,11 @@ pub(crate) fn imported<T>(py: Python<'_>, import: impl FnOnce() -> PyResult<T>) 
     let refused = |why: &str| to_py(py, Error::Data(format!("data: the schema cannot be taken over; {why}")));
     match catch_unwind(AssertUnwindSafe(import)) {
         Ok(Err(error)) if error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<ArrowException>(py) => {
-            let text = error.value(py);
-            Err(refused(&format!(
-                "{text}; names and metadata have to be UTF-8, and types those of Arrow's C interface"
-            )))
+            let text = error.value(py).to_string();
+            let is_text = text.to_lowercase().contains("utf-8");
+            let advice =
+                if is_text { "write its names and metadata as UTF-8" } else { "use types of Arrow's C interface" };
+            Err(refused(&format!("{advice}: {text}")))
         }
         Ok(imported) => imported,
         Err(_) => Err(refused("write the names of columns as UTF-8")),

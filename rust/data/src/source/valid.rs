@@ -12,8 +12,10 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::checked::Checked;
 
-/// Bytes or items that views may stand for, beside [`MOST_SHARED`] times of those that they share.
-const MOST_UNSHARED: usize = 256 << 20;
+/// Bytes of text that views may stand for, beside [`MOST_SHARED`] times of those that they share.
+pub(super) const MOST_TEXT: usize = 256 << 20;
+/// Items that list views may stand for, beside [`MOST_SHARED`] times of those that they share. Labels take four bytes.
+const MOST_ITEMS: usize = 16 << 20;
 const MOST_SHARED: usize = 64;
 
 const DAY_IN_SECONDS: i64 = 86_400;
@@ -85,13 +87,13 @@ fn digits<T: DecimalType>(array: &ArrayRef) -> Checked<()> {
 
 fn lists<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Checked<()> {
     let all = array.sizes().iter().map(|size| size.as_usize()).sum();
-    check_shared(all, array.values().len(), "items of lists")?;
+    check_shared(all, array.values().len(), MOST_ITEMS, "items of lists")?;
     check_array(array.values())
 }
 
 /// Checks that what is `stored` is not used for much more, `all`.
-pub(super) fn check_shared(all: usize, stored: usize, of: &str) -> Checked<()> {
-    match all > MOST_UNSHARED.saturating_add(stored.saturating_mul(MOST_SHARED)) {
+pub(super) fn check_shared(all: usize, stored: usize, most: usize, of: &str) -> Checked<()> {
+    match all > most.saturating_add(stored.saturating_mul(MOST_SHARED)) {
         true => Err(format!("its {stored} {of} are used for {all}; write each row's own")),
         false => Ok(()),
     }

@@ -9,7 +9,7 @@ use arrow_ipc::{MetadataVersion, RecordBatch};
 use arrow_schema::{DataType, UnionMode};
 
 use super::super::checked::Checked;
-use super::super::valid::check_shared;
+use super::super::valid::{MOST_TEXT, check_shared};
 use super::claims;
 
 /// Bytes of a view, of which the first four are the length of its text.
@@ -110,6 +110,6 @@ impl Buffers<'_> {
         for _ in 0..count.ok_or("a column of views does not say how many buffers it has")? {
             stored += self.next()?.len();
         }
-        check_shared(all, stored, "bytes of text")
+        check_shared(all, stored, MOST_TEXT, "bytes of text")
     }
 }
