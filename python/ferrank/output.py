@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ferrank.errors import FerrankError, ResourceError, SettingError
 
-__all__ = ["check_folder", "check_path", "is_folder", "mode_of", "replace"]
+__all__ = ["check_folder", "check_optional", "check_path", "is_folder", "mode_of", "replace"]
 
 
 def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] | None = None) -> Path:
@@ -33,6 +33,13 @@ def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] | None = 
     check_folder(path)
     _check_writable(path)
     return path
+
+
+def check_optional(
+    path: str | os.PathLike[str] | None, suffixes: tuple[str, ...] | None = None
+) -> Path | None:
+    """Return None if no path is given, and otherwise as :func:`check_path`; an empty path is an error."""
+    return None if path is None else check_path(path, suffixes)
 
 
 def _check_writable(path: Path) -> None:

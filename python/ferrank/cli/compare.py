@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrank.cli.options import examples
 from ferrank.cli.progress import message
-from ferrank.output import check_path
+from ferrank.output import check_optional
 
 __all__ = ["add_to"]
 
@@ -36,7 +36,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.compare import compare
     from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
-    plot = None if chosen.plot is None else check_path(chosen.plot, PLOT_SUFFIXES)
+    plot = check_optional(chosen.plot, PLOT_SUFFIXES)
     if plot is not None:
         need_matplotlib()
     found = compare(

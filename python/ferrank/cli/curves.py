@@ -16,7 +16,7 @@ from ferrank.cli.options import (
 )
 from ferrank.cli.progress import message, progress_line
 from ferrank.errors import SettingError
-from ferrank.output import check_path, replace
+from ferrank.output import check_optional, replace
 from ferrank.resources import check_processes
 
 __all__ = ["add_to"]
@@ -96,8 +96,8 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.splits import RANDOM
     from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib
 
-    output = None if chosen.output is None else check_path(chosen.output, (".csv",))
-    plot = None if chosen.plot is None else check_path(chosen.plot, PLOT_SUFFIXES)
+    output = check_optional(chosen.output, (".csv",))
+    plot = check_optional(chosen.plot, PLOT_SUFFIXES)
     if plot is not None:
         need_matplotlib()
     names = list(dict.fromkeys(chosen.ranker or ([] if chosen.ranking else ["forest"])))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferrank.cli.options import add_data, add_hierarchy, add_roles, columns_of, examples, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.output import check_path
+from ferrank.output import check_optional
 
 __all__ = ["add_to"]
 
@@ -72,8 +72,8 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.evaluate.evaluation import EVALUATION_SUFFIXES
     from ferrank.ranking.page import PAGE_SUFFIXES
 
-    output = None if chosen.output is None else check_path(chosen.output, EVALUATION_SUFFIXES)
-    page = None if chosen.report is None else check_path(chosen.report, PAGE_SUFFIXES)
+    output = check_optional(chosen.output, EVALUATION_SUFFIXES)
+    page = check_optional(chosen.report, PAGE_SUFFIXES)
     with progress_line() as progress:
         found = evaluate(
             chosen.data,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrank.cli.options import examples, positive
 from ferrank.cli.progress import message
-from ferrank.output import check_path
+from ferrank.output import check_optional
 
 __all__ = ["add_to"]
 
@@ -39,8 +39,8 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.rankers.accumulator import merge
     from ferrank.ranking.storage import SUFFIXES
 
-    output = None if chosen.output is None else check_path(chosen.output, SUFFIXES)
-    whole = None if chosen.save is None else check_path(chosen.save)
+    output = check_optional(chosen.output, SUFFIXES)
+    whole = check_optional(chosen.save)
     merged = merge(chosen.parts)
     ranking = merged.ranking()
     if whole is not None:

@@ -6,7 +6,7 @@ from typing import Any
 from ferrank.cli.options import add_data, examples, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.escape import visible
-from ferrank.output import check_path
+from ferrank.output import check_optional
 
 __all__ = ["add_to"]
 
@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.rankers.kept import PREDICTION_SUFFIXES, Forest
 
-    output = None if chosen.output is None else check_path(chosen.output, PREDICTION_SUFFIXES)
+    output = check_optional(chosen.output, PREDICTION_SUFFIXES)
     forest = Forest.load(chosen.forest)
     settings = {"n_jobs": chosen.threads, "threshold": chosen.threshold}
     with progress_line() as progress:

@@ -16,7 +16,7 @@ from ferrank.cli.options import (
 )
 from ferrank.cli.progress import message, progress_line
 from ferrank.escape import visible
-from ferrank.output import check_path
+from ferrank.output import check_optional, check_path
 
 __all__ = ["add_to"]
 
@@ -151,7 +151,7 @@ def _check_results(chosen: argparse.Namespace) -> tuple[Path | None, Path | None
     """Return where to put results, checked before hours of work rather than after."""
     from ferrank.ranking.storage import SUFFIXES
 
-    output = None if chosen.output is None else check_path(chosen.output, SUFFIXES)
+    output = check_optional(chosen.output, SUFFIXES)
     if chosen.plot is None:
         return output, None
     from ferrank.ranking.plot import PLOT_SUFFIXES, need_matplotlib

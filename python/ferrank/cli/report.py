@@ -7,7 +7,7 @@ from typing import Any
 from ferrank.cli.options import examples, positive
 from ferrank.cli.progress import message
 from ferrank.errors import SettingError
-from ferrank.output import check_path
+from ferrank.output import check_optional
 
 __all__ = ["add_to"]
 
@@ -48,7 +48,7 @@ def add_to(commands: Any) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.ranking.plot import PLOT_SUFFIXES
 
-    output = None if chosen.output is None else check_path(chosen.output, (*_PAGES, *PLOT_SUFFIXES))
+    output = check_optional(chosen.output, (*_PAGES, *PLOT_SUFFIXES))
     if output is None:
         _print(chosen.rankings, chosen.top)
     elif output.suffix.lower() in _PAGES:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ferrank.cli.options import examples, positive
 from ferrank.cli.progress import message
-from ferrank.output import check_path
+from ferrank.output import check_optional, check_path
 
 __all__ = ["add_to"]
 
@@ -50,7 +50,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.ranking.storage import SUFFIXES
 
     output = check_path(chosen.output, (".arrow",))
-    truth = None if chosen.truth is None else check_path(chosen.truth, SUFFIXES)
+    truth = check_optional(chosen.truth, SUFFIXES)
     data = synthesize(
         chosen.name,
         chosen.rows,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrank.cli.options import add_data, columns_of, examples, number_or_none, positive
 from ferrank.cli.progress import message, progress_line
-from ferrank.output import check_path
+from ferrank.output import check_optional
 
 __all__ = ["add_to"]
 
@@ -123,7 +123,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.trees import export
     from ferrank.trees.estimators import ReliefTree
 
-    output = None if chosen.output is None else check_path(chosen.output, export.TREE_SUFFIXES)
+    output = check_optional(chosen.output, export.TREE_SUFFIXES)
     if output is not None and output.suffix.lower() in (".png", ".pdf"):
         need_matplotlib()
     columns = columns_of(chosen)

@@ -14,7 +14,7 @@ from ferrank.cli.options import (
     positive,
 )
 from ferrank.cli.progress import message, progress_line
-from ferrank.output import check_path
+from ferrank.output import check_optional
 
 __all__ = ["add_to"]
 
@@ -53,7 +53,7 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.model_selection.tuning import tune
     from ferrank.ranking.storage import SUFFIXES
 
-    output = None if chosen.output is None else check_path(chosen.output, SUFFIXES)
+    output = check_optional(chosen.output, SUFFIXES)
     with progress_line() as progress:
         found = tune(
             chosen.data,

@@ -44,7 +44,7 @@ def foreign(what: str, word: Callable[[str], str] | None = None) -> Iterator[Non
     except OSError as error:
         raise ResourceError(word(_said(error))) from error
     except UnicodeError as error:
-        raise DataError(f"{what}: a text or a name is not Unicode: {error}; mend it") from error
+        raise DataError(f"{what}: a text or a name is not Unicode: {error}; write it as Unicode") from error
     except (TypeError, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnTypeError(word(_said(error))) from error
     except Exception as error:
