@@ -1,6 +1,7 @@
 //! Taking trees while they are grown.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -15,10 +16,9 @@ use super::forest::KeptForest;
 use super::head::{Head, KEY};
 use super::leaf_values::LeafPredictor;
 use super::nodes::{Nodes, ValueTest, columns, fields};
-use super::out_of_bag::{OobPredictions, OobRows, OobTree};
-use super::walk::RoutedTree;
+use super::out_of_bag::{OobPredictions, OobTree};
 use crate::context::GrowContext;
-use crate::oob::{OutOfBagRows, PackedTree};
+use crate::oob::{LeafOfRow, OutOfBagRows};
 use crate::params::ForestParams;
 use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer, cut_on_values};
 
@@ -33,9 +33,10 @@ pub(crate) struct Keeper {
 #[derive(Default)]
 struct State {
     batches: BTreeMap<u64, RecordBatch>,
-    /// The trees of the current ensemble, to predict their out-of-bag rows.
-    trees: BTreeMap<u64, OobTree>,
     oob: Option<OobPredictions>,
+    /// The tree whose out-of-bag rows are added next; trees that came before their turn.
+    next: u64,
+    waiting: BTreeMap<u64, OobTree>,
 }
 
 /// Takes the trees of an ensemble of a run.
@@ -75,16 +76,18 @@ impl Keeper {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the trees of an ensemble for the targets `of_run`, which are `subset` in the store of `context`.
+    /// Takes the trees of an ensemble, from number `first` on, for the targets `of_run`, which are `subset` in the store of
+    /// `context`.
     pub(crate) fn ensemble<'a>(
         &'a self,
         context: GrowContext<'a>,
-        of_run: &[usize],
-        subset: &[usize],
+        first: u64,
+        (of_run, subset): (&[usize], &[usize]),
     ) -> EnsembleKeeper<'a> {
         let components = self.head.components();
         let targets = of_run.iter().map(|&target| (target, components[target].start as u32)).collect();
         let mut state = self.state();
+        state.next = first;
         if state.oob.is_none() {
             state.oob = Some(OobPredictions::new(&self.head, context, &self.budget));
         }
@@ -122,12 +125,12 @@ impl<'a> EnsembleKeeper<'a> {
         LeafPredictor::new(self.context.store, targets.collect())
     }
 
-    /// Takes tree number `tree`, of which these rows are out of bag.
+    /// Takes tree number `tree`, with its out-of-bag rows and their leaves if [`has_oob`](Self::has_oob).
     pub(crate) fn add(
         &self,
         tree: u64,
         grown: &TreeBuffer,
-        rows: OutOfBagRows,
+        rows: Option<(&OutOfBagRows, &LeafOfRow)>,
         predictor: &mut LeafPredictor<'_>,
     ) -> Result<()> {
         let codings = &self.context.store.codings;
@@ -145,35 +148,50 @@ impl<'a> EnsembleKeeper<'a> {
         let columns = columns(grown, test, predictor.leaves(grown))?;
         let batch = RecordBatch::try_new(self.keeper.schema.clone(), columns)
             .map_err(|error| Error::Data(format!("keep_trees: {error}")))?;
-        let routed = self.has_oob.then(|| {
-            let mut packed = PackedTree::default();
-            packed.add_tree(None, grown);
+        let predicted = rows.map(|(rows, leaf_of_row)| {
             let leaves = (0..).zip(&grown.nodes).filter(|(_, node)| node.split.is_none());
-            let leaf_nodes = leaves.map(|(number, _)| number).collect();
             let components = self.keeper.head.components_of_tree(tree as usize);
-            RoutedTree { packed, leaf_nodes, values: Nodes::new(&batch).leaf_values(components) }
+            let rows: Vec<u32> = rows.iter().map(|row| row as u32).collect();
+            OobTree {
+                leaves: rows.iter().map(|&row| leaf_of_row.leaf(row)).collect(),
+                rows,
+                leaf_nodes: leaves.map(|(number, _)| number).collect(),
+                values: Nodes::new(&batch).leaf_values(components),
+            }
         });
         let mut state = self.keeper.state();
         state.batches.insert(tree, batch);
-        if let Some(tree_of_codes) = routed {
-            state.trees.insert(tree, OobTree { tree: tree_of_codes, rows });
+        if let Some(predicted) = predicted {
+            state.waiting.insert(tree, predicted);
+            state.add_waiting();
         }
         Ok(())
     }
 
-    /// Predicts the out-of-bag rows of all trees that were taken.
-    ///
-    /// # Errors
-    /// [`Interrupted`](Error::Interrupted) on request.
-    pub(crate) fn finish(self) -> Result<()> {
-        let mut state = self.keeper.state();
-        let trees: Vec<OobTree> = std::mem::take(&mut state.trees).into_values().collect();
+    /// Returns true if the predictions for out-of-bag rows are known.
+    pub(crate) fn has_oob(&self) -> bool {
+        self.has_oob
+    }
+
+    /// Completes the predictions for out-of-bag rows, once all trees were taken.
+    pub(crate) fn finish(self) {
         let components = self.keeper.head.components();
-        let of_run: Vec<usize> = self.targets.iter().map(|&(target, _)| target).collect();
-        let rows = OobRows { context: self.context, trees, targets: of_run, components };
-        match state.oob.as_mut().filter(|oob| oob.is_known()) {
-            Some(oob) => oob.add(rows),
-            None => Ok(()),
+        let own: Vec<Range<usize>> = self.targets.iter().map(|&(target, _)| components[target].clone()).collect();
+        if let Some(oob) = &mut self.keeper.state().oob {
+            oob.average(&own);
+        }
+    }
+}
+
+impl State {
+    /// Adds the trees whose turn it is: in the order of their numbers, so that sums have the same bits for any number of
+    /// threads.
+    fn add_waiting(&mut self) {
+        while let Some(tree) = self.waiting.remove(&self.next) {
+            self.next += 1;
+            if let Some(oob) = &mut self.oob {
+                oob.add(&tree);
+            }
         }
     }
 }

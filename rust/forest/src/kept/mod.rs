@@ -47,8 +47,9 @@
 //!
 //! A file is foreign bytes: all of it is checked when it is read, so that a damaged one is an error.
 //!
-//! Memory: beside the file, 16 bytes for each split and 4 for each leaf; while trees are grown, a bit more for each row
-//! and tree.
+//! Memory: beside the file, 16 bytes for each split and 4 for each leaf; while trees are grown, 4 for each row and
+//! thread, a number for each row and component, and 8 bytes for each out-of-bag row of a tree that waits for those
+//! before it.
 
 mod codes;
 mod forest;

@@ -4,16 +4,12 @@ use std::ops::Range;
 
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::schema::Kind;
-use ferrank_data::store::{Code, CodeStore, Slot, TargetColumn};
+use ferrank_data::store::{CodeStore, TargetColumn};
 use ferrank_runtime::budget::Budget;
-use ferrank_runtime::error::Result;
-use rayon::prelude::*;
 
 use super::head::{Head, KeptTarget};
-use super::walk::{RoutedTree, RowCodes, rows_of_block};
+use super::walk::LeafValues;
 use crate::context::GrowContext;
-use crate::oob::OutOfBagRows;
-use crate::view::View;
 
 /// Predictions for the rows that a forest was grown on.
 ///
@@ -26,13 +22,15 @@ use crate::view::View;
 /// };
 /// # let _ = mean;
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OobPredictions {
     /// Why they are not known.
     unknown: Option<String>,
     n_components: usize,
-    /// n_rows x n_components; NaN in rows that no tree has out of bag.
+    /// n_rows x n_components; sums over trees until they are means. NaN in rows that no tree has out of bag.
     values: Vec<f64>,
+    /// n_rows; the trees of an ensemble that have the row out of bag.
+    counts: Vec<u32>,
     scores: Vec<OobScore>,
 }
 
@@ -57,26 +55,21 @@ pub struct OobScore {
     pub n_rows: u64,
 }
 
-/// A tree on the codes of the training data, and its out-of-bag rows.
+/// What the out-of-bag rows of a tree get.
 pub(super) struct OobTree {
-    pub(super) tree: RoutedTree,
-    pub(super) rows: OutOfBagRows,
-}
-
-/// The trees of an ensemble.
-pub(super) struct OobRows<'a> {
-    pub(super) context: GrowContext<'a>,
-    pub(super) trees: Vec<OobTree>,
-    /// The targets of the run that they predict.
-    pub(super) targets: Vec<usize>,
-    /// The components of each target of the run.
-    pub(super) components: Vec<Range<usize>>,
+    /// The rows, ascending.
+    pub(super) rows: Vec<u32>,
+    /// The leaf of each of them.
+    pub(super) leaves: Vec<u32>,
+    /// The node of each leaf.
+    pub(super) leaf_nodes: Vec<u32>,
+    pub(super) values: LeafValues,
 }
 
 impl OobPredictions {
     pub(super) fn new(head: &Head, context: GrowContext<'_>, budget: &Budget) -> Self {
         let n_components = head.n_components();
-        let mut oob = OobPredictions { unknown: None, n_components, values: Vec::new(), scores: Vec::new() };
+        let mut oob = OobPredictions { unknown: None, n_components, ..OobPredictions::default() };
         let n = (head.n_rows as usize).saturating_mul(n_components);
         let left = budget.left();
         if n_components == 0 {
@@ -88,7 +81,7 @@ impl OobPredictions {
                 format!("memory_limit: {n_components} numbers for each of {} rows do not fit; raise it", head.n_rows);
             oob.give_up(&what);
         } else {
-            oob.values = vec![f64::NAN; n];
+            (oob.values, oob.counts) = (vec![0.0; n], vec![0; head.n_rows as usize]);
         }
         oob
     }
@@ -96,7 +89,7 @@ impl OobPredictions {
     /// Forgets the predictions, because of `reason`.
     pub(super) fn give_up(&mut self, reason: &str) {
         self.unknown = Some(reason.into());
-        self.values = Vec::new();
+        (self.values, self.counts) = (Vec::new(), Vec::new());
         self.scores.clear();
     }
 
@@ -131,18 +124,26 @@ impl OobPredictions {
         self.unknown.as_deref().map_or(Ok(&self.scores), Err)
     }
 
-    /// Predicts the rows of an ensemble.
-    ///
-    /// # Errors
-    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(super) fn add(&mut self, mut ensemble: OobRows<'_>) -> Result<()> {
-        let features = tested(&mut ensemble.trees);
-        let store = ensemble.context.store;
-        let is_narrow = features.iter().all(|&feature| matches!(store.slots[feature as usize], Slot::Narrow(_)));
-        match is_narrow {
-            true => ensemble.predict::<u8>(&features, self.n_components, &mut self.values),
-            false => ensemble.predict::<u16>(&features, self.n_components, &mut self.values),
+    /// Adds what a tree predicts. The sums have the same bits if trees come in the same order.
+    pub(super) fn add(&mut self, tree: &OobTree) {
+        if self.unknown.is_none() {
+            let OobTree { rows, leaves, leaf_nodes, values } = tree;
+            values.add(leaf_nodes, (rows, leaves), self.n_components, &mut self.values);
+            rows.iter().for_each(|&row| self.counts[row as usize] += 1);
         }
+    }
+
+    /// Makes means of the sums for `components`, those of an ensemble whose trees were all added.
+    pub(super) fn average(&mut self, components: &[Range<usize>]) {
+        if self.unknown.is_some() {
+            return;
+        }
+        for (values, &count) in self.values.chunks_exact_mut(self.n_components).zip(&self.counts) {
+            for range in components {
+                values[range.clone()].iter_mut().for_each(|value| *value /= f64::from(count));
+            }
+        }
+        self.counts.fill(0);
     }
 
     /// Computes the scores from the targets in `store`.
@@ -212,93 +213,4 @@ pub(super) fn most(shares: &[f64]) -> usize {
         }
     }
     best
-}
-
-/// The features that trees test, ascending. In the steps of the trees, columns become positions among them.
-fn tested(trees: &mut [OobTree]) -> Vec<u32> {
-    let steps = trees.iter().flat_map(|tree| &tree.tree.packed.steps);
-    let mut features: Vec<u32> = Vec::new();
-    for step in steps {
-        if features.len() <= step.column as usize {
-            features.resize(step.column as usize + 1, 0);
-        }
-        features[step.column as usize] = 1;
-    }
-    let mut n_tested = 0;
-    for position in &mut features {
-        n_tested += *position;
-        *position = n_tested - *position;
-    }
-    for tree in trees.iter_mut() {
-        tree.tree.packed.steps.iter_mut().for_each(|step| step.column = features[step.column as usize]);
-    }
-    let ends = features.iter().skip(1).copied().chain([n_tested]);
-    (0..).zip(features.iter().copied().zip(ends)).filter(|(_, (start, end))| start < end).map(|(f, _)| f).collect()
-}
-
-impl OobRows<'_> {
-    fn predict<C: Code>(&self, features: &[u32], n_components: usize, values: &mut [f64]) -> Result<()> {
-        let n_all = values.len() / n_components;
-        let n_rows = rows_of_block(n_all, features.len().max(n_components), rayon::current_num_threads());
-        let blocks = values.par_chunks_mut(n_rows * n_components).enumerate();
-        blocks.try_for_each(|(number, values)| {
-            self.context.monitor.check()?;
-            let first = number * n_rows;
-            let n = values.len() / n_components;
-            let codes = gather::<C>(self.context.store, first, n, features);
-            let codes = RowCodes { codes: &codes, n_columns: features.len() };
-            let (mut sums, mut counts) = (vec![0.0; values.len()], vec![0u32; n]);
-            let (mut rows, mut leaves) = (Vec::new(), Vec::new());
-            for OobTree { tree, rows: out_of_bag } in &self.trees {
-                rows.clear();
-                rows.extend((0..n as u32).filter(|&row| out_of_bag.contains(first + row as usize)));
-                leaves.clear();
-                leaves.resize(rows.len(), 0);
-                tree.leaves(&codes, &rows, &mut leaves);
-                tree.add(&rows, &leaves, n_components, &mut sums);
-                rows.iter().for_each(|&row| counts[row as usize] += 1);
-            }
-            for (row, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                for range in self.targets.iter().map(|&target| self.components[target].clone()) {
-                    let cells = row * n_components + range.start..row * n_components + range.end;
-                    for (value, sum) in values[cells.clone()].iter_mut().zip(&sums[cells]) {
-                        *value = sum / f64::from(count);
-                    }
-                }
-            }
-            Ok(())
-        })
-    }
-}
-
-/// The codes of `n` rows of `store` from row `first` on, row after row.
-fn gather<C: Code>(store: &CodeStore, first: usize, n: usize, features: &[u32]) -> Vec<C> {
-    let view = View::from_codes(store, first);
-    let rows: Vec<u32> = (0..n as u32).collect();
-    let mut codes = vec![C::MISSING; n * features.len()];
-    let (mut narrow, mut wide) = (Vec::<u8>::new(), Vec::<u16>::new());
-    let mut write = |column: usize, read: &mut dyn Iterator<Item = C>| {
-        for (row, code) in read.enumerate() {
-            codes[row * features.len() + column] = code;
-        }
-    };
-    for (column, &feature) in features.iter().enumerate() {
-        match store.slots[feature as usize] {
-            Slot::Narrow(slot) => {
-                write(column, &mut view.take(slot, &rows, &mut narrow).iter().map(|&code| widen(code)))
-            }
-            Slot::Wide(slot) => {
-                write(column, &mut view.take(slot, &rows, &mut wide).iter().map(|&code| C::from_u16(code)));
-            }
-            Slot::Sparse(number) => {
-                write(column, &mut view.take_sparse(number, &rows, &mut wide).iter().map(|&code| C::from_u16(code)));
-            }
-        }
-    }
-    codes
-}
-
-/// A code of one byte as one of another type; missing stays missing.
-fn widen<C: Code>(code: u8) -> C {
-    if code == u8::MISSING { C::MISSING } else { C::from_u16(u16::from(code)) }
 }

@@ -15,7 +15,7 @@ use ferrank_runtime::monitor::Monitor;
 
 use super::nodes::Nodes;
 use super::{KeptForest, Output};
-use crate::{Ensemble, ForestParams, accumulate_and_keep, rank};
+use crate::{Ensemble, ForestParams, Score, accumulate_and_keep, rank};
 
 const ROWS: usize = 300;
 
@@ -143,8 +143,16 @@ fn keeping_trees_changes_no_bit_of_the_ranking() {
 
 #[test]
 fn out_of_bag_predictions_are_those_of_the_trees_without_the_row() {
-    for params in [params(), params().with_per_target(true)] {
+    // One that walks the rows down its trees, one that reads no such rows, one that walks them in its own way.
+    let of_scores = [Score::MdiOob, Score::Genie3, Score::Permutation].map(|score| params().with_scores(vec![score]));
+    let mut found: Vec<Vec<u64>> = Vec::new();
+    for params in of_scores.into_iter().chain([params().with_per_target(true)]) {
         let forest = keep(&params, 2).unwrap();
+        let bits = |forest: &KeptForest| -> Vec<u64> {
+            forest.oob().unwrap().values().unwrap().iter().map(|value| value.to_bits()).collect()
+        };
+        assert_eq!(bits(&keep(&params, 1).unwrap()), bits(&forest));
+        found.push(bits(&forest));
         let (oob, data) = (forest.oob().unwrap(), table(ROWS));
         let bag = |tree: usize| {
             let mut bag = crate::bag::Bag::default();
@@ -169,6 +177,7 @@ fn out_of_bag_predictions_are_those_of_the_trees_without_the_row() {
         let scores = oob.scores().unwrap();
         assert!(scores[0].value > 0.8 && scores[1].value > 0.8, "{scores:?}");
     }
+    assert_eq!([&found[1], &found[2]], [&found[0]; 2], "the same trees predict the same");
 }
 
 #[test]

@@ -111,7 +111,20 @@ impl RoutedTree {
 
     /// Adds what `leaves`, those of `rows`, predict to `sums`, n x n_components.
     pub(super) fn add(&self, rows: &[u32], leaves: &[u32], n_components: usize, sums: &mut [f64]) {
-        match &self.values {
+        self.values.add(&self.leaf_nodes, (rows, leaves), n_components, sums);
+    }
+}
+
+impl LeafValues {
+    /// Adds what `leaves`, those of `rows`, predict to `sums`, n x n_components. `leaf_nodes` are the nodes of all leaves.
+    pub(super) fn add(
+        &self,
+        leaf_nodes: &[u32],
+        (rows, leaves): (&[u32], &[u32]),
+        n_components: usize,
+        sums: &mut [f64],
+    ) {
+        match self {
             LeafValues::Dense { first, width, values } => {
                 // The compiler unrolls loops of a known length.
                 let mut add = |width| add_dense((rows, leaves), (values, width), *first, n_components, sums);
@@ -123,7 +136,7 @@ impl RoutedTree {
             }
             LeafValues::Sparse { offsets, components, values } => {
                 for (&row, &leaf) in rows.iter().zip(leaves) {
-                    let node = self.leaf_nodes[leaf as usize] as usize;
+                    let node = leaf_nodes[leaf as usize] as usize;
                     let range = offsets[node] as usize..offsets[node + 1] as usize;
                     let sums = &mut sums[row as usize * n_components..][..n_components];
                     for (&component, value) in components[range.clone()].iter().zip(&values[range]) {

@@ -15,6 +15,7 @@ mod shares;
 mod targets;
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
@@ -29,7 +30,7 @@ pub(crate) use gathered::GatheredCodes;
 pub(crate) use leaf_totals::LeafTotals;
 pub(crate) use packed::{LEAF, Link, Node, PackedTree};
 pub(crate) use predictions::{LeafPredictions, mean};
-pub(crate) use rows::OutOfBagRows;
+pub(crate) use rows::{LeafOfRow, OutOfBagRows};
 pub(crate) use targets::{Numeric, Targets};
 
 /// What is shared by the out-of-bag views of all trees of an ensemble.
@@ -80,8 +81,8 @@ impl<'a> OobContext<'a> {
         tree.leaves.finish();
         let OobTree { packed, leaves, contrasts, .. } = tree;
         let &OobContext { context, ref targets, has_missing, scratch, .. } = self;
-        let (tree, predictions) = (packed, leaves);
-        OobView { context, number, tree, predictions, contrasts, targets, has_missing, rows, codes, scratch }
+        let (tree, predictions, noted) = (packed, leaves, None);
+        OobView { context, number, tree, predictions, contrasts, targets, has_missing, rows, codes, scratch, noted }
     }
 }
 
@@ -125,9 +126,23 @@ pub(crate) struct OobView<'a> {
     codes: Option<&'a GatheredCodes>,
     /// The folder of temporary files, if the rows do not fit into memory.
     pub(crate) scratch: Option<&'a Scratch>,
+    /// Where the leaves of rows are noted, if that is wanted.
+    noted: Option<&'a RefCell<LeafOfRow>>,
 }
 
 impl<'a> OobView<'a> {
+    /// The same view, which notes the leaves of rows in `noted` when a score walks all rows down the tree.
+    pub(crate) fn noting(self, noted: Option<&'a RefCell<LeafOfRow>>) -> Self {
+        OobView { noted, ..self }
+    }
+
+    /// Notes that `rows` reach `leaf`. A score that calls this does so for all rows.
+    pub(crate) fn note(&self, leaf: u32, rows: &[u32]) {
+        if let Some(noted) = self.noted {
+            noted.borrow_mut().note(leaf, rows);
+        }
+    }
+
     /// The out-of-bag rows with a target.
     pub(crate) fn labelled_rows(&self) -> Cow<'a, OutOfBagRows> {
         if !self.has_missing {

@@ -123,10 +123,13 @@ fn walk(view: &OobView<'_>, mut each: impl FnMut(u32, f64, &[f64])) -> Result<()
         router.items.take_once(view.rows.iter().map(|row| row as u32));
         let mut sums = vec![0.0; 2 * width];
         return view.tree.apply(View::from_store(store, &space.block), &mut router, |node, reached| {
-            if let Node::Split(split, middle) = node {
-                sums.fill(0.0);
-                contrasted.add(split as usize, middle, reached, sums.split_at_mut(width))?;
-                contrasted.report(split as usize, sums.split_at(width), root, &mut each);
+            match node {
+                Node::Split(split, middle) => {
+                    sums.fill(0.0);
+                    contrasted.add(split as usize, middle, reached, sums.split_at_mut(width))?;
+                    contrasted.report(split as usize, sums.split_at(width), root, &mut each);
+                }
+                Node::Leaf(leaf) => view.note(leaf, reached.rows()),
             }
             Ok(())
         });
