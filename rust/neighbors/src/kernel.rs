@@ -32,7 +32,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::layout::{Common, LANES, Layout, RUN};
+use super::layout::{Common, GROUP, LANES, Layout, RUN};
 use super::panels::{ByFeature, Panel};
 use super::vectors::{Table, line};
 
@@ -169,9 +169,13 @@ impl Measure<'_> {
         let sums = line::<S, V>(simd, self.other.sums);
         for first in (0..LANES).step_by(Q) {
             let mut common = [[simd.splat_f32s(0.0); V]; Q];
-            for start in (0..n_whole).step_by(RUN) {
-                let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(n_whole));
-                common = add::<S, V, Q>(simd, common, run);
+            for start in (0..n_whole).step_by(GROUP) {
+                let (mut group, end) = ([[simd.splat_f32s(0.0); V]; Q], (start + GROUP).min(n_whole));
+                for start in (start..end).step_by(RUN) {
+                    let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(end));
+                    group = add::<S, V, Q>(simd, group, run);
+                }
+                common = add::<S, V, Q>(simd, common, group);
             }
             let has_missing = !self.layout.with_missing.is_empty();
             let expected = if has_missing { self.missing_lines::<S, V, Q>(simd, first) } else { common };
@@ -257,9 +261,10 @@ impl Measure<'_> {
         let n_whole = self.values[0].len() / LANES;
         for row in 0..LANES {
             let mut common = [0f32; LANES];
+            let mut group = [0f32; LANES];
             for start in (0..n_whole).step_by(RUN) {
-                let mut run = [0f32; LANES];
-                for feature in start..(start + RUN).min(n_whole) {
+                let (mut run, end) = ([0f32; LANES], (start + RUN).min(n_whole));
+                for feature in start..end {
                     let one = self.values[0][feature * LANES + row];
                     let half = feature.checked_sub(self.layout.n_numeric).map(|nominal| self.layout.halves[nominal]);
                     let others: &[f32; LANES] =
@@ -274,7 +279,11 @@ impl Measure<'_> {
                         };
                     }
                 }
-                common.iter_mut().zip(run).for_each(|(sum, run)| *sum += run);
+                group.iter_mut().zip(run).for_each(|(sum, run)| *sum += run);
+                if end.is_multiple_of(GROUP) || end == n_whole {
+                    common.iter_mut().zip(group).for_each(|(sum, group)| *sum += group);
+                    group = [0.0; LANES];
+                }
             }
             let expected = self.missing_lanes(row);
             for lane in 0..LANES {

@@ -222,7 +222,8 @@ fn accumulate_within(
         let limits = match limits {
             Some(limits) => limits,
             None => {
-                memory_limits(params, &problem, &scan, (&outline, n_blocks, queries.largest_block()), options.memory)?
+                let (block, n_blocks) = (queries.largest_block(), (n_blocks, missing.len()));
+                memory_limits(params, &problem, &scan, (&outline, n_blocks, block), options.memory)?
             }
         };
         let (scratch, has_ranks) = (Scratch::new(options.temp_dir), selection.is_some());
@@ -258,12 +259,12 @@ fn log_capped(params: &ReliefParams, n_rows: u64) {
     }
 }
 
-/// How much of rows and queries the memory limit lets a run hold at once.
+/// How much of rows and queries the memory limit lets a run hold at once, of all blocks of queries and those to be done.
 fn memory_limits(
     params: &ReliefParams,
     problem: &Problem,
     scan: &ScanSummary<'_>,
-    (outline, n_blocks, largest_block): (&Outline, u64, usize),
+    (outline, (n_blocks, n_missing), largest_block): (&Outline, (u64, usize), usize),
     memory: Option<u64>,
 ) -> Result<Limits> {
     let (n_classes, target_bytes) = match problem.task {
@@ -295,7 +296,8 @@ fn memory_limits(
         false => 0,
     };
     let held = scan.rows as usize * row_bytes + all_targets + outline.bytes(n_blocks);
-    Limits::within(Budget::new(memory), held, column.max(largest_block * query))
+    let n_queries = n_missing.saturating_mul(largest_block).min(scan.rows as usize);
+    Limits::within(Budget::new(memory), held, column.max(largest_block * query), n_queries * query)
 }
 
 impl Prepared<'_> {

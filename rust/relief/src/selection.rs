@@ -188,7 +188,7 @@ pub fn nearest(
         let Ok(places) = places else { return Err(intake.changed()) };
         let rule = neighborhood(params, numbers.len());
         let query = rule.query_bytes(scan.profile.targets[0].n_categories().max(1), 0) + 20 * problem.features.len();
-        let limits = Limits::within(Budget::new(options.memory), 16 * numbers.len(), 64 * query)?;
+        let limits = Limits::within(Budget::new(options.memory), 16 * numbers.len(), 64 * query, places.len() * query)?;
         let prepared = Prepared::read(limits, intake, &scan, params, &Scratch::new(options.temp_dir), true)?;
         rule.rows(&prepared, &places)
     })

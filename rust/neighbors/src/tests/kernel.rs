@@ -17,6 +17,8 @@ fn panels_give_the_distances_of_the_space_within_their_error() {
         (700, 0.0, 1, false),
         (600, 0.1, 3, false),
         (600, 0.1, 3, true),
+        // More than a sum of partial sums.
+        (4000, 0.0, 1, false),
     ] {
         let shapes: Vec<Shape> = (0..width).map(|i| kinds[i % kinds.len()]).collect();
         let (rows, mut space, mut layout) = small(40, &shapes, missing, n_classes, width as u64);
