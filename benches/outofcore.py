@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +117,15 @@ def ferrank(job: dict[str, Any]) -> Callable[[], dict[str, Any]]:
         )
         ended = clock()
         grown = phases.get("growing", started)
+        starts = [*phases.values(), ended]
+        spent = [[b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(starts)]
         scores = json.dumps(ranking.to_dict()["scores"], sort_keys=True)
         return {
             "setup_cpu": grown[0] - started[0],
             "setup_wall": grown[1] - started[1],
             "growing_cpu": ended[0] - grown[0],
             "growing_wall": ended[1] - grown[1],
+            "passes": dict(zip(phases, spent, strict=True)),
             "importances": ranking.importances().tolist(),
             "bits": hashlib.sha256(scores.encode()).hexdigest(),
         }
@@ -238,6 +242,20 @@ def reading(args: argparse.Namespace, folder: Path) -> None:
     line("reading", path, None, found, f"{rate:.0f} MB/s", f">= 400 MB/s or 60 % of cat ({cat:.0f} MB/s)")
 
 
+def univariate(args: argparse.Namespace, folder: Path) -> None:
+    """Scores of single features under a limit of 1 GiB, told against the pass that profiles them."""
+    path = folder / "data.arrow"
+    write(path, args.rows, args.features)
+    for target, scores in (("kind", ["information_gain", "gain_ratio", "chi2", "accuracy"]), ("y", ["mse"])):
+        settings = {"target": target, "n_jobs": args.threads, "scores": scores}
+        found = run(path, "univariate", 1024 * MIB, **settings)
+        for clock, place in (("CPU", 0), ("wall", 1)):
+            profile, own = (found["passes"][name][place] for name in ("profiling", "coding"))
+            what = f"univariate, {'classes' if target == 'kind' else 'numbers'}, rate, {clock} time"
+            wanted = ">= 0.6x that of the profile pass"
+            line(what, path, 1024 * MIB, found, f"{profile / own:.2f}x", wanted)
+
+
 def peers(args: argparse.Namespace, folder: Path) -> None:
     """Trees of the same depth by others, under the same cap; without one where that ends them."""
     path = folder / "data.arrow"
@@ -316,7 +334,14 @@ def write_labels(whole: Path, sample: Path, n_rows: int, n_features: int) -> Non
             some.write_batch(batch.take(pa.array(np.flatnonzero(rng.random(n) < 0.005))))
 
 
-CASES = {"capped": capped, "cost": cost, "reading": reading, "peers": peers, "rare": rare}
+CASES = {
+    "capped": capped,
+    "cost": cost,
+    "reading": reading,
+    "univariate": univariate,
+    "peers": peers,
+    "rare": rare,
+}
 
 
 def main() -> None:

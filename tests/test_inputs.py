@@ -349,6 +349,22 @@ def test_missing_values_of_excel_are_those_of_csv(tmp_path: Path) -> None:
     assert fr.inspect(tmp_path / "t.xlsx")["columns"][0]["missing"] == 2
 
 
+def test_workbooks_that_are_none_or_of_other_programs(tmp_path: Path) -> None:
+    write_excel(tmp_path / "t.xlsm", {"a": [1, 2, 4]})
+    assert fr.inspect(tmp_path / "t.xlsm")["rows"] == 3
+    (tmp_path / "cut.xlsx").write_bytes((tmp_path / "t.xlsm").read_bytes()[:2000])
+    with pytest.raises(
+        fr.DataError, match=r"cut\.xlsx: no Excel workbook, or a damaged one .*; save it again"
+    ):
+        fr.inspect(tmp_path / "cut.xlsx")
+    (tmp_path / "t.ods").write_bytes((tmp_path / "t.xlsm").read_bytes())
+    with pytest.raises(fr.DataError, match=r"t\.ods: this is a zip archive, as OpenDocument files are"):
+        fr.inspect(tmp_path / "t.ods")
+    (tmp_path / "t.xls").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600))
+    with pytest.raises(fr.DataError, match=r"t\.xls: this is a file of Office before 2007"):
+        fr.inspect(tmp_path / "t.xls")
+
+
 @pytest.mark.parametrize("cells", [["x", 2], [datetime(2024, 2, 29), 2], [True, "no"]])
 def test_cells_of_several_types_in_excel(tmp_path: Path, cells: list[Any]) -> None:
     write_excel(tmp_path / "t.xlsx", {"a": cells})

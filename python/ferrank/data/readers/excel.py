@@ -16,7 +16,7 @@ from ferrank.data.delimited import MISSING
 from ferrank.data.opening import Folder, reading
 from ferrank.data.readers import Reader
 from ferrank.data.tables import check_names
-from ferrank.errors import ColumnTypeError, ResourceError
+from ferrank.errors import ColumnTypeError, DataError, ResourceError
 
 __all__ = ["READER"]
 
@@ -27,8 +27,13 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool
     import zipfile
 
     with reading(path):
-        with zipfile.ZipFile(path) as parts:
-            n_bytes = sum(part.file_size for part in parts.infolist())
+        try:
+            with zipfile.ZipFile(path) as parts:
+                n_bytes = sum(part.file_size for part in parts.infolist())
+        except zipfile.BadZipFile as error:
+            raise DataError(
+                f"{path}: no Excel workbook, or a damaged one ({error}); save it again as .xlsx, or as CSV"
+            ) from error
         if n_bytes > _MOST_BYTES:
             raise ResourceError(
                 f"{path}: unpacks to {n_bytes >> 20} MiB, all of it in memory; save it as CSV"
@@ -71,4 +76,4 @@ def _column(cells: Any, called: str) -> Any:
         ) from error
 
 
-READER = Reader(_open, (".xlsx",), open_part=partial(_open, is_part=True))
+READER = Reader(_open, (".xlsx", ".xlsm"), open_part=partial(_open, is_part=True))

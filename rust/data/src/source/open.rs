@@ -44,11 +44,12 @@ pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> 
 
 /// What a file of another format seems to be.
 fn found(bytes: &[u8]) -> &'static str {
-    const STARTS: [(&[u8], &str); 8] = [
+    const STARTS: [(&[u8], &str); 9] = [
         (b"FEA1", "this is a Feather file of version 1; write version 2"),
         (b"\x1f\x8b", "this file is compressed with gzip; unpack it"),
         (b"\x28\xb5\x2f\xfd", "this file is compressed with zstd; unpack it"),
-        (b"PK\x03\x04", "this is a zip archive; unpack it"),
+        (b"PK\x03\x04", "this is a zip archive, as OpenDocument files are; unpack it, or save it as .xlsx or CSV"),
+        (b"\xd0\xcf\x11\xe0", "this is a file of Office before 2007, as .xls is; save it as .xlsx or CSV"),
         (b"\x89HDF", "this is an HDF5 file"),
         (b"\xff\xfe", "this is text in UTF-16; save it as UTF-8"),
         (b"\xfe\xff", "this is text in UTF-16; save it as UTF-8"),
