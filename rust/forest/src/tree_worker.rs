@@ -16,7 +16,6 @@ use crate::router::Router;
 use crate::scores::{SplitScores, score_size};
 use crate::tree_buffer::TreeBuffer;
 use crate::view::View;
-use ferrank_data::store::CodeStore;
 use ferrank_ranking::Contribution;
 use ferrank_runtime::error::Result;
 
@@ -110,7 +109,7 @@ impl<'a> TreeWorker<'a> {
             scores.on_tree(&oob.view(tree, &mut complete, &rows, None).noting(noted))?;
         }
         if let Some(keeper) = keeper {
-            keeper.take(self.context.store, tree, grown, &rows)?;
+            keeper.take(self.context, tree, grown, &rows)?;
         }
         Ok(scores.harvest())
     }
@@ -119,7 +118,7 @@ impl<'a> TreeWorker<'a> {
 impl TreeKeeper<'_> {
     /// Takes tree number `tree`, of which these rows are out of bag. They walk down the tree unless a score has noted their
     /// leaves, which makes growth with `mdi_oob` a tenth faster.
-    fn take(&mut self, store: &CodeStore, tree: u64, grown: &TreeBuffer, rows: &OutOfBagRows) -> Result<()> {
+    fn take(&mut self, context: GrowContext<'_>, tree: u64, grown: &TreeBuffer, rows: &OutOfBagRows) -> Result<()> {
         let leaf_of_row = self.leaf_of_row.get_mut();
         if !self.keeper.has_oob() {
             return self.keeper.add(tree, grown, None, &mut self.predictor);
@@ -127,9 +126,10 @@ impl TreeKeeper<'_> {
         if leaf_of_row.n_known() < rows.len() {
             let mut packed = PackedTree::default();
             packed.add_tree(None, grown);
-            packed.finish(store);
+            packed.finish(context.store);
             self.router.items.take_once(rows.iter().map(|row| row as u32));
-            packed.apply(View::from_codes(store, 0), &mut self.router, |node, reached| {
+            packed.apply(View::from_codes(context.store, 0), &mut self.router, |node, reached| {
+                context.check_large(reached.range.len())?;
                 if let Node::Leaf(leaf) = node {
                     leaf_of_row.note(leaf, reached.rows());
                 }
