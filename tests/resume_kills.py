@@ -26,7 +26,6 @@ RANKERS: dict[str, fr.ForestRanker | fr.ReliefRanker] = {
     "forest": fr.ForestRanker(n_estimators=150, scores=("genie3", "permutation"), n_jobs=2),
     "relief": fr.ReliefRanker(n_jobs=2),
 }
-END = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 def table() -> pa.Table:
@@ -44,8 +43,13 @@ def rank(data: pa.Table, name: str, path: Path | None = None) -> bytes:
     )
 
 
-def killed(data: pa.Table, name: str, path: Path, seconds: float, rng: random.Random) -> bool | None:
-    """Begin a run and kill it; return whether a second run was refused, None if none was tried."""
+def killed(
+    data: pa.Table, name: str, path: Path, whole: int, seconds: float, rng: random.Random
+) -> bool | None:
+    """Begin a run and kill it; return whether a second run was refused, None if none was tried.
+
+    ``whole``: the number of records of a run that is not killed, which takes so many ``seconds``.
+    """
     child = multiprocessing.get_context("fork").Process(target=rank, args=(data, name, path))
     child.start()
     refused = None
@@ -58,10 +62,10 @@ def killed(data: pa.Table, name: str, path: Path, seconds: float, rng: random.Ra
         while child.is_alive() and (not path.exists() or path.stat().st_size < wanted):
             time.sleep(0)
         if rng.random() < 0.4 and child.is_alive():
-            # It may have finished, but not while it is stopped.
+            # It may have finished, but not while it is stopped; with all records it may have let the file go.
             os.kill(child.pid or 0, signal.SIGSTOP)
             now = os.waitid(os.P_PID, child.pid or 0, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-            if now is not None and now.si_code == os.CLD_STOPPED and not path.read_bytes().endswith(END):
+            if now is not None and now.si_code == os.CLD_STOPPED and records(path.read_bytes())[0] < whole:
                 refused = second(data, name, path)
     if child.is_alive():
         os.kill(child.pid or 0, signal.SIGKILL)
@@ -78,23 +82,28 @@ def second(data: pa.Table, name: str, path: Path) -> bool:
     return False
 
 
+def records(content: bytes) -> tuple[int, int]:
+    """Return the number of whole records of a file, and where the last of them ends."""
+    stream = pa.BufferReader(content)
+    pa.ipc.read_message(stream)
+    number, end = 0, stream.tell()
+    while True:
+        try:
+            pa.ipc.read_message(stream)
+        except (pa.ArrowException, EOFError, OSError):
+            return number, end
+        number, end = number + 1, stream.tell()
+
+
 def state(path: Path) -> str:
     """Return where the file ends."""
     if not path.exists():
         return "before the file"
     content = path.read_bytes()
-    stream = pa.BufferReader(content)
-    pa.ipc.read_message(stream)
-    records, end = 0, stream.tell()
-    while True:
-        try:
-            pa.ipc.read_message(stream)
-        except (pa.ArrowException, EOFError, OSError):
-            break
-        records, end = records + 1, stream.tell()
-    if end < len(content.removesuffix(END)):
+    number, end = records(content)
+    if end < len(content):
         return "within a record"
-    return "between records" if records else "before a record"
+    return "between records" if number else "before a record"
 
 
 def main() -> int:
@@ -106,18 +115,21 @@ def main() -> int:
     options = parser.parse_args()
     rng, data = random.Random(options.seed), table()
     whole, seconds = {}, {}
-    for name in RANKERS:
-        started = time.monotonic()
-        whole[name] = rank(data, name)
-        seconds[name] = time.monotonic() - started
     states: Counter[str] = Counter()
     bits: Counter[str] = Counter()
     seconds_runs: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="resume-kills-") as folder:
+        n_records = {}
+        for name in RANKERS:
+            started = time.monotonic()
+            path = Path(folder) / f"{name}.ferrank"
+            whole[name] = rank(data, name, path)
+            seconds[name] = time.monotonic() - started
+            n_records[name] = records(path.read_bytes())[0]
         for number in range(options.kills):
             name = rng.choice(list(RANKERS))
             path = Path(folder) / f"{number}.ferrank"
-            refused = killed(data, name, path, seconds[name], rng)
+            refused = killed(data, name, path, n_records[name], seconds[name], rng)
             if refused is not None:
                 seconds_runs["refused" if refused else "NOT REFUSED"] += 1
             if path.exists() and rng.random() < 0.5:
