@@ -365,6 +365,21 @@ def test_workbooks_that_are_none_or_of_other_programs(tmp_path: Path) -> None:
         fr.inspect(tmp_path / "t.xls")
 
 
+def test_the_first_worksheet_of_excel_is_read_and_its_names_differ(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    write_excel(tmp_path / "t.xlsx", {"a": [1, 2, 4]})
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    book.create_chartsheet("chart", 0).add_chart(openpyxl.chart.BarChart())
+    book.save(tmp_path / "chart.xlsx")
+    assert fr.inspect(tmp_path / "chart.xlsx")["columns"] == fr.inspect(tmp_path / "t.xlsx")["columns"]
+    book = openpyxl.Workbook()
+    book.active.append(["a", "a", "y"])
+    book.active.append([1, 2, 3])
+    book.save(tmp_path / "twice.xlsx")
+    with pytest.raises(fr.DataError, match=r"twice\.xlsx: .*'a'"):
+        fr.inspect(tmp_path / "twice.xlsx")
+
+
 @pytest.mark.parametrize("cells", [["x", 2], [datetime(2024, 2, 29), 2], [True, "no"]])
 def test_cells_of_several_types_in_excel(tmp_path: Path, cells: list[Any]) -> None:
     write_excel(tmp_path / "t.xlsx", {"a": cells})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -58,6 +59,45 @@ def test_what_is_not_there_names_the_setting(settings: dict[str, Any], name: str
     with pytest.raises(AttributeError, match=message):
         getattr(model, name)
     assert pickle.loads(pickle.dumps(model)).result_.top(2) == model.result_.top(2)
+
+
+def test_why_rows_out_of_bag_are_not_known_is_told() -> None:
+    X, y = load_iris(return_X_y=True)
+    some = np.where(np.arange(len(y)) < 20, np.nan, X[:, 0])
+    model = forest(per_target=True).fit(X[:, 1:], np.c_[some, X[:, 0]])
+    with pytest.raises(AttributeError, match="oob_score_: it is not known; per_target: rows without"):
+        _ = model.oob_score_
+
+
+@pytest.mark.parametrize("unit", ["datetime64[D]", "timedelta64[ms]"])
+def test_times_are_classes_as_they_were_given(unit: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    given = pd.Series(np.array([400, 20, 3000])[y].astype(unit))
+    model = forest(task="classification").fit(pd.DataFrame(X), given)
+    assert np.array_equal(model.classes_, np.sort(given.unique()))
+    assert model.score(pd.DataFrame(X), given) > 0.95
+
+
+def test_no_file_that_is_read_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = load_iris(return_X_y=True)
+    path, kept = tmp_path / "t.parquet", tmp_path / "kept.ferrank"
+    columns: dict[str, Any] = {f"x{number}": column for number, column in enumerate(X.T)}
+    pq.write_table(pa.table(columns | {"y": y.astype(str)}), path)
+    fr.rank(path, "y", ranker=forest(keep_trees=kept))
+    before = path.read_bytes(), kept.read_bytes()
+    (tmp_path / "other.parquet").symlink_to(path)
+    message = "is the file that is read; name another one"
+    for read in (path, [path], tmp_path / "other.parquet"):
+        with pytest.raises(fr.SettingError, match=message):
+            fr.Forest.load(kept).predict_to(read, path)
+    with pytest.raises(fr.SettingError, match=message):
+        fr.rank(path, "y", ranker=forest(keep_trees=path))
+    for output in (path, kept.rename(tmp_path / "kept.arrow")):
+        assert main(["predict", str(tmp_path / "kept.arrow"), str(path), "-o", str(output)]) != 0
+        assert message in capsys.readouterr().err
+    assert (path.read_bytes(), (tmp_path / "kept.arrow").read_bytes()) == before
+    with pytest.raises(fr.SettingError, match="keep_trees: 1 is no path; use True, False or a path"):
+        forest(keep_trees=1, task="classification").fit(X, y)
 
 
 def test_booleans_are_predicted_as_booleans() -> None:

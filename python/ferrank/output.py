@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ferrank.errors import FerrankError, ResourceError, SettingError
 
-__all__ = ["check_folder", "check_optional", "check_path", "is_folder", "mode_of", "replace"]
+__all__ = ["check_apart", "check_folder", "check_optional", "check_path", "is_folder", "mode_of", "replace"]
 
 
 def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] | None = None) -> Path:
@@ -40,6 +40,21 @@ def check_optional(
 ) -> Path | None:
     """Return None if no path is given, and otherwise as :func:`check_path`; an empty path is an error."""
     return None if path is None else check_path(path, suffixes)
+
+
+def check_apart(path: str | os.PathLike[str], *read: object) -> None:
+    """Raise an error if the file at ``path`` is one of those that are ``read``."""
+    for name in read:
+        if isinstance(name, str | os.PathLike) and _is_same(path, name):
+            raise SettingError(f"{os.fspath(path)}: is the file that is read; name another one to write to")
+
+
+def _is_same(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(path).samefile(other)
+    except (OSError, ValueError):
+        # One of them is not there, or is no file at all.
+        return False
 
 
 def _check_writable(path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from ferrank.cli.options import add_data, examples, positive
 from ferrank.cli.progress import message, progress_line
 from ferrank.escape import visible
-from ferrank.output import check_optional
+from ferrank.output import check_apart, check_optional
 
 __all__ = ["add_to"]
 
@@ -51,6 +51,8 @@ def _run(chosen: argparse.Namespace) -> None:
     from ferrank.rankers.kept import PREDICTION_SUFFIXES, Forest
 
     output = check_optional(chosen.output, PREDICTION_SUFFIXES)
+    if output is not None:
+        check_apart(output, chosen.forest)
     forest = Forest.load(chosen.forest)
     settings = {"n_jobs": chosen.threads, "threshold": chosen.threshold}
     with progress_line() as progress:

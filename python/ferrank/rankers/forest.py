@@ -180,7 +180,8 @@ class ForestRanker(ForestPlan, PredictingRanker):
         where it is not known, which ``forest_.no_oob`` explains.
     oob_prediction_ : ndarray of shape (n_rows,), (n_rows, n_targets) or (n_rows, n_classes), or list of them
         Predictions of these rows: means of numbers, shares of classes or labels; a list if one of several
-        targets is not a number. NaN in rows that no tree has out of bag. Rows that take no part have none.
+        targets is not a number. NaN in rows that no tree has out of bag. ``n_rows`` are those that take part:
+        rows of weight 0, and without a target where these are left out, are not among them.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -16,7 +16,7 @@ from ferrank.data.dataset import Dataset
 from ferrank.data.opening import check_arrow
 from ferrank.data.source import open_source
 from ferrank.errors import SettingError
-from ferrank.output import check_path, replace
+from ferrank.output import check_apart, check_path, replace
 from ferrank.progress import Progress, shown
 from ferrank.resources import threads_of
 from ferrank.run import finish
@@ -199,6 +199,7 @@ class Forest:
             Number of rows.
         """
         path = check_path(path, PREDICTION_SUFFIXES)
+        check_apart(path, *(data if isinstance(data, list | tuple) else [data]))
         what: Literal["values", "shares"] = "shares" if shares else "values"
         if path.suffix.lower() in (".arrow", ".feather", ".ipc"):
             return int(self._run(data, what, n_jobs, progress, threshold, path))

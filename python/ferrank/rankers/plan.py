@@ -21,7 +21,7 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
 from ferrank.errors import SettingError
-from ferrank.output import check_path
+from ferrank.output import check_apart, check_path
 from ferrank.progress import Progress
 from ferrank.rankers.turf import turf
 from ferrank.ranking import Ranking
@@ -274,7 +274,9 @@ class ForestPlan(EnginePlan):
         profile: bytes | None = None,
     ) -> Ranking:
         if isinstance(self.keep_trees, str | os.PathLike):
-            check_path(self.keep_trees)
+            check_apart(check_path(self.keep_trees), source.name)
+        elif not isinstance(self.keep_trees, bool | np.bool_):
+            raise SettingError(f"keep_trees: {self.keep_trees!r} is no path; use True, False or a path")
         if not self.keep_trees:
             return super()._rank_source(source, roles, progress, resume, profile)
         from ferrank.rankers.kept import Forest
@@ -287,7 +289,7 @@ class ForestPlan(EnginePlan):
         run = _core.accumulate_and_keep(source, roles, settings, *self._resources(), profile=profile)
         accumulator, forest, oob = finish(run, progress)
         kept = Forest(forest, oob)
-        if not isinstance(self.keep_trees, bool):
+        if isinstance(self.keep_trees, str | os.PathLike):
             kept.save(self.keep_trees)
         seconds = time.perf_counter() - started
         return Ranking.from_core(accumulator.ranking(), settings, seconds).with_forest(kept)

@@ -50,6 +50,9 @@ class PredictingRanker(StreamRanker):
         elif name == "partial_fit":
             raise UnavailableError("keep_trees: not available with partial_fit; leave one of the two out")
         elif name in _OF_BAGS and "forest_" in self.__dict__:
+            reason = self.forest_.no_oob or ""
+            if not reason.startswith("bootstrap"):
+                raise UnavailableError(f"{name}: it is not known; {reason}")
             raise UnavailableError(
                 f"{name}: each tree has seen all rows; set bootstrap=True and fit again, so that each leaves "
                 "some out"
@@ -262,7 +265,12 @@ def _are_sets(y: Any) -> bool:
 def _labels(names: list[str], given: Array) -> Array:
     """Return the classes called ``names`` as they were given."""
     known: dict[str, Any] = {}
-    if given.ndim == 1 and given.dtype.kind in "biufOUS":
+    if given.ndim == 1 and given.dtype.kind in "mM":
+        # The engine counts seconds, of times since 1970.
+        values = np.unique(given[~np.isnat(given)])
+        seconds = values.astype(values.dtype.str.replace("M8", "m8")) / np.timedelta64(1, "s")
+        known = {_text(second): value for second, value in zip(seconds.tolist(), values, strict=True)}
+    elif given.ndim == 1 and given.dtype.kind in "biufOUS":
         for value in given.tolist() if given.dtype.kind == "O" else np.unique(given).tolist():
             if value is not None and not isinstance(value, list | tuple | set | frozenset | np.ndarray):
                 known.setdefault(_text(value), value)

@@ -8,7 +8,8 @@
 //! *Informative*: that a value is missing may itself tell something. Two missing values then do not differ, and a missing
 //! value differs from a known one by 1, the most that values of a feature can differ.
 //!
-//! Memory of expected differences: 16 to 20 bytes for each known value of a numeric feature with missing values.
+//! Memory of expected differences: [`VALUE_BYTES`](MissingModel::VALUE_BYTES) for each known value of a numeric feature
+//! with missing values.
 
 use std::sync::{Arc, OnceLock};
 
@@ -73,6 +74,9 @@ enum Known {
 }
 
 impl MissingModel {
+    /// Bytes for each known value of a numeric feature: the value, a running sum and, of few values, a step of the grid.
+    pub const VALUE_BYTES: usize = 8 + 8 + 4;
+
     /// Creates the model of expected differences in a column with NaN where missing. `classes` holds the class of each row, of `n_classes`, or is
     /// empty. `None` where no value is known.
     pub fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {

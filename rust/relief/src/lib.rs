@@ -95,6 +95,7 @@ use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::profile::{ColumnProfile, Profile};
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::{ChunkSource, SampledSource, count_rows};
+use ferrank_neighbors::missing::MissingModel;
 use ferrank_neighbors::spilled::COLUMN_BYTES;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions, ScanSummary, Vector};
 use ferrank_runtime::budget::Budget;
@@ -295,7 +296,13 @@ fn memory_limits(
         true => scan.profile.counts.kept as usize * target_bytes,
         false => 0,
     };
-    let held = scan.rows as usize * row_bytes + all_targets + outline.bytes(n_blocks);
+    // The known values of a numeric feature, in order.
+    let is_modelled = |feature: &&ColumnProfile| matches!(feature, ColumnProfile::Numeric(_)) && feature.missing() > 0;
+    let models = match params.missing {
+        Missing::Expected => scan.profile.features.iter().filter(is_modelled).count() * MissingModel::VALUE_BYTES,
+        Missing::Informative => 0,
+    };
+    let held = scan.rows as usize * (row_bytes + models) + all_targets + outline.bytes(n_blocks);
     let n_queries = n_missing.saturating_mul(largest_block).min(scan.rows as usize);
     Limits::within(Budget::new(memory), held, column.max(largest_block * query), n_queries * query)
 }

@@ -31,7 +31,7 @@ impl Limits {
     pub(crate) fn within(budget: Budget, held: usize, block: usize, queries: usize) -> Result<Self> {
         let fixed = held + READING_BYTES;
         let least = fixed + block;
-        let left = budget.check(least, "Relief; fewer iterations need less")? - fixed;
+        let left = budget.check(least, "Relief (fewer iterations need less)")? - fixed;
         let group = LIMITS.group.min((left / 2).max(block));
         let most_rows = if queries > group { LIMITS.rows.max(left / 2) } else { LIMITS.rows };
         Ok(Limits { rows: most_rows.min(left - group.min(left)), group, all: left })

@@ -16,7 +16,7 @@ from ferrank.data.delimited import MISSING
 from ferrank.data.opening import Folder, reading
 from ferrank.data.readers import Reader
 from ferrank.data.tables import check_names
-from ferrank.errors import ColumnTypeError, DataError, ResourceError
+from ferrank.errors import ColumnTypeError, DataError, FerrankError, ResourceError
 
 __all__ = ["READER"]
 
@@ -31,17 +31,13 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool
             with zipfile.ZipFile(path) as parts:
                 n_bytes = sum(part.file_size for part in parts.infolist())
         except zipfile.BadZipFile as error:
-            raise DataError(
-                f"{path}: no Excel workbook, or a damaged one ({error}); save it again as .xlsx, or as CSV"
-            ) from error
+            raise _damaged(path, error) from error
         if n_bytes > _MOST_BYTES:
             raise ResourceError(
                 f"{path}: unpacks to {n_bytes >> 20} MiB, all of it in memory; save it as CSV"
             )
         try:
-            import pandas as pd
-
-            frame = pd.read_excel(path, dtype=object, na_values=MISSING, keep_default_na=False)
+            frame = _first_sheet(path)
         except ImportError as error:
             raise ResourceError(
                 f"{path}: Excel files need pandas and openpyxl; pip install pandas openpyxl, or save it as "
@@ -55,6 +51,34 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool
                 for name, column in columns.items()
             }
         return Source.table(pa.table(columns), str(path))
+
+
+def _first_sheet(path: Path) -> Any:
+    """Return the first sheet of cells as a frame of objects."""
+    import pandas as pd
+
+    try:
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            # A chart may have a sheet of its own.
+            sheets = book.book.worksheets
+            if not sheets:
+                raise DataError(f"{path}: has no worksheet; save it as CSV")
+            header = next(sheets[0].iter_rows(values_only=True), ())
+            check_names([str(name) for name in header if name is not None], str(path))
+            return pd.read_excel(
+                book, sheet_name=sheets[0].title, dtype=object, na_values=MISSING, keep_default_na=False
+            )
+    except (FerrankError, ImportError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        # openpyxl lets through what its libraries for zip and XML raise.
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    return DataError(
+        f"{path}: no Excel workbook, or a damaged one ({error}); save it again as .xlsx, or as CSV"
+    )
 
 
 def _column(cells: Any, called: str) -> Any:

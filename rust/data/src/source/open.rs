@@ -29,11 +29,7 @@ pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> 
         } else if ArffSource::recognises(&start) {
             Box::new(ArffSource::from_file(file)?)
         } else {
-            return Err(Error::Data(format!(
-                "{}: {}; use an Arrow IPC, Parquet or ARFF file",
-                file.name,
-                found(&start)
-            )));
+            return Err(Error::Data(format!("{}: {}", file.name, found(&start))));
         }
     };
     match labels {
@@ -42,22 +38,26 @@ pub fn open(path: &Path, labels: Option<&Path>) -> Result<Box<dyn ChunkSource>> 
     }
 }
 
-/// What a file of another format seems to be.
+/// What a file of another format seems to be, and what would do.
 fn found(bytes: &[u8]) -> &'static str {
     const STARTS: [(&[u8], &str); 9] = [
         (b"FEA1", "this is a Feather file of version 1; write version 2"),
         (b"\x1f\x8b", "this file is compressed with gzip; unpack it"),
         (b"\x28\xb5\x2f\xfd", "this file is compressed with zstd; unpack it"),
-        (b"PK\x03\x04", "this is a zip archive, as OpenDocument files are; unpack it, or save it as .xlsx or CSV"),
-        (b"\xd0\xcf\x11\xe0", "this is a file of Office before 2007, as .xls is; save it as .xlsx or CSV"),
-        (b"\x89HDF", "this is an HDF5 file"),
+        (b"PK\x03\x04", "this is a zip archive, as OpenDocument files are; save the table as .xlsx or CSV"),
+        (b"\xd0\xcf\x11\xe0", "this is a file of Office before 2007, as .xls is; save the table as .xlsx or CSV"),
+        (b"\x89HDF", "this is an HDF5 file; use an Arrow IPC, Parquet or ARFF file"),
         (b"\xff\xfe", "this is text in UTF-16; save it as UTF-8"),
         (b"\xfe\xff", "this is text in UTF-16; save it as UTF-8"),
         (b"<?xml", "this is XML; a label file goes beside the data, not in their place"),
     ];
     match STARTS.iter().find(|(start, _)| bytes.starts_with(start)) {
         Some((_, what)) => what,
-        None if bytes[..bytes.len().min(4096)].contains(&0) => "this file is of an unknown binary format",
-        None => "this looks like CSV or other text, which is opened from Python",
+        None if bytes[..bytes.len().min(4096)].contains(&0) => {
+            "this file is of an unknown binary format; use an Arrow IPC, Parquet or ARFF file"
+        }
+        None => {
+            "this looks like CSV or other text, which is opened from Python; use an Arrow IPC, Parquet or ARFF file"
+        }
     }
 }
