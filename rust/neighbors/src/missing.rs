@@ -76,6 +76,8 @@ enum Known {
 impl MissingModel {
     /// Bytes for each known value of a numeric feature: the value, a running sum and, of few values, a step of the grid.
     pub const VALUE_BYTES: usize = 8 + 8 + 4;
+    /// Bytes for each class of a feature, beside its values.
+    pub const CLASS_BYTES: usize = size_of::<Arc<Known>>() + 2 * 8 + size_of::<Known>() + 4 * 16 + 16;
 
     /// Creates the model of expected differences in a column with NaN where missing. `classes` holds the class of each row, of `n_classes`, or is
     /// empty. `None` where no value is known.
@@ -148,6 +150,7 @@ impl Known {
             shares.iter_mut().for_each(|share| *share /= values.len() as f64);
             return Some(Known::Nominal(shares));
         }
+        values.shrink_to_fit();
         values.sort_unstable_by(f64::total_cmp);
         let mut sums = Vec::with_capacity(values.len() + 1);
         let mut sum = 0.0;

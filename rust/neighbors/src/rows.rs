@@ -21,7 +21,7 @@ const TOGETHER: usize = 8;
 const TILE_VALUES: usize = 1 << 20;
 
 /// Rows of `width` features in a tile.
-pub(crate) fn rows_per_tile(width: usize) -> usize {
+pub fn rows_per_tile(width: usize) -> usize {
     (TILE_VALUES / width.max(1)).max(BLOCK_ROWS)
 }
 

@@ -96,6 +96,7 @@ use ferrank_data::profile::{ColumnProfile, Profile};
 use ferrank_data::schema::{Problem, Roles, Task};
 use ferrank_data::source::{ChunkSource, SampledSource, count_rows};
 use ferrank_neighbors::missing::MissingModel;
+use ferrank_neighbors::rows::rows_per_tile;
 use ferrank_neighbors::spilled::COLUMN_BYTES;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions, ScanSummary, Vector};
 use ferrank_runtime::budget::Budget;
@@ -265,7 +266,7 @@ fn memory_limits(
     params: &ReliefParams,
     problem: &Problem,
     scan: &ScanSummary<'_>,
-    (outline, (n_blocks, n_missing), largest_block): (&Outline, (u64, usize), usize),
+    (outline, (n_blocks, n_open), largest_block): (&Outline, (u64, usize), usize),
     memory: Option<u64>,
 ) -> Result<Limits> {
     let (n_classes, target_bytes) = match problem.task {
@@ -296,14 +297,17 @@ fn memory_limits(
         true => scan.profile.counts.kept as usize * target_bytes,
         false => 0,
     };
-    // The known values of a numeric feature, in order.
-    let is_modelled = |feature: &&ColumnProfile| matches!(feature, ColumnProfile::Numeric(_)) && feature.missing() > 0;
-    let models = match params.missing {
-        Missing::Expected => scan.profile.features.iter().filter(is_modelled).count() * MissingModel::VALUE_BYTES,
+    let n_missing = match params.missing {
+        Missing::Expected => scan.profile.features.iter().filter(|feature| feature.missing() > 0).count(),
         Missing::Informative => 0,
     };
-    let held = scan.rows as usize * (row_bytes + models) + all_targets + outline.bytes(n_blocks);
-    let n_queries = n_missing.saturating_mul(largest_block).min(scan.rows as usize);
+    let tile_rows = rows_per_tile(problem.features.len()).min(scan.rows as usize);
+    // Models of missing values, and what they expect of the rows of a tile.
+    let models = n_missing
+        * (scan.rows as usize * MissingModel::VALUE_BYTES
+            + n_classes * (MissingModel::CLASS_BYTES + tile_rows * size_of::<f32>()));
+    let held = scan.rows as usize * row_bytes + models + all_targets + outline.bytes(n_blocks);
+    let n_queries = n_open.saturating_mul(largest_block).min(scan.rows as usize);
     Limits::within(Budget::new(memory), held, column.max(largest_block * query), n_queries * query)
 }
 
