@@ -48,7 +48,7 @@ def killed(
 ) -> bool | None:
     """Begin a run and kill it; return whether a second run was refused, None if none was tried.
 
-    ``whole``: the number of records of a run that is not killed, which takes so many ``seconds``.
+    ``whole`` is the number of records in the file of a complete run, ``seconds`` the duration of such a run.
     """
     child = multiprocessing.get_context("fork").Process(target=rank, args=(data, name, path))
     child.start()
@@ -62,7 +62,8 @@ def killed(
         while child.is_alive() and (not path.exists() or path.stat().st_size < wanted):
             time.sleep(0)
         if rng.random() < 0.4 and child.is_alive():
-            # It may have finished, but not while it is stopped; with all records it may have let the file go.
+            # The child may have finished, but not while it is stopped. Once all records are written, it may
+            # have released the lock.
             os.kill(child.pid or 0, signal.SIGSTOP)
             now = os.waitid(os.P_PID, child.pid or 0, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
             if now is not None and now.si_code == os.CLD_STOPPED and records(path.read_bytes())[0] < whole:

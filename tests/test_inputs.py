@@ -357,6 +357,10 @@ def test_workbooks_that_are_none_or_of_other_programs(tmp_path: Path) -> None:
         fr.DataError, match=r"cut\.xlsx: no Excel workbook, or a damaged one .*; save it again"
     ):
         fr.inspect(tmp_path / "cut.xlsx")
+    with zipfile.ZipFile(tmp_path / "other.xlsx", "w") as other:
+        other.writestr("a.txt", "1")
+    with pytest.raises(fr.DataError, match=r"other\.xlsx: no Excel workbook, or a damaged one"):
+        fr.inspect(tmp_path / "other.xlsx")
     (tmp_path / "t.ods").write_bytes((tmp_path / "t.xlsm").read_bytes())
     with pytest.raises(fr.DataError, match=r"t\.ods: this is a zip archive, as OpenDocument files are"):
         fr.inspect(tmp_path / "t.ods")

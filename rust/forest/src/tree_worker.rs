@@ -116,8 +116,8 @@ impl<'a> TreeWorker<'a> {
 }
 
 impl TreeKeeper<'_> {
-    /// Takes tree number `tree`, of which these rows are out of bag. They walk down the tree unless a score has noted their
-    /// leaves, which makes growth with `mdi_oob` a tenth faster.
+    /// Takes tree number `tree`, of which these rows are out of bag. They are routed down the tree unless a score has
+    /// recorded their leaves, which makes growth with `mdi_oob` a tenth faster.
     fn take(&mut self, context: GrowContext<'_>, tree: u64, grown: &TreeBuffer, rows: &OutOfBagRows) -> Result<()> {
         let leaf_of_row = self.leaf_of_row.get_mut();
         if !self.keeper.has_oob() {

@@ -32,7 +32,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::layout::{Common, GROUP, LANES, Layout, RUN};
+use super::layout::{Common, LANES, LONG_RUN, Layout, RUN};
 use super::panels::{ByFeature, Panel};
 use super::vectors::{Table, line};
 
@@ -169,8 +169,8 @@ impl Measure<'_> {
         let sums = line::<S, V>(simd, self.other.sums);
         for first in (0..LANES).step_by(Q) {
             let mut common = [[simd.splat_f32s(0.0); V]; Q];
-            for start in (0..n_whole).step_by(GROUP) {
-                let (mut group, end) = ([[simd.splat_f32s(0.0); V]; Q], (start + GROUP).min(n_whole));
+            for start in (0..n_whole).step_by(LONG_RUN) {
+                let (mut group, end) = ([[simd.splat_f32s(0.0); V]; Q], (start + LONG_RUN).min(n_whole));
                 for start in (start..end).step_by(RUN) {
                     let run = self.run_of::<S, V, Q>(simd, first, start, (start + RUN).min(end));
                     group = add::<S, V, Q>(simd, group, run);
@@ -280,7 +280,7 @@ impl Measure<'_> {
                     }
                 }
                 group.iter_mut().zip(run).for_each(|(sum, run)| *sum += run);
-                if end.is_multiple_of(GROUP) || end == n_whole {
+                if end.is_multiple_of(LONG_RUN) || end == n_whole {
                     common.iter_mut().zip(group).for_each(|(sum, group)| *sum += group);
                     group = [0.0; LANES];
                 }

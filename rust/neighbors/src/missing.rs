@@ -74,7 +74,7 @@ enum Known {
 }
 
 impl MissingModel {
-    /// Bytes for each known value of a numeric feature: the value, a running sum and, of few values, a step of the grid.
+    /// Bytes for each known value of a numeric feature: the value, a running sum and a step of the grid.
     pub const VALUE_BYTES: usize = 8 + 8 + 4;
     /// Bytes for each class of a feature, beside its values.
     pub const CLASS_BYTES: usize = size_of::<Arc<Known>>() + 2 * 8 + size_of::<Known>() + 4 * 16 + 16;

@@ -261,7 +261,8 @@ fn log_capped(params: &ReliefParams, n_rows: u64) {
     }
 }
 
-/// How much of rows and queries the memory limit lets a run hold at once, of all blocks of queries and those to be done.
+/// How many rows and queries a run may hold at once within the memory limit. `n_blocks` counts all blocks of queries,
+/// `n_open` those that are still to be computed.
 fn memory_limits(
     params: &ReliefParams,
     problem: &Problem,
@@ -302,7 +303,7 @@ fn memory_limits(
         Missing::Informative => 0,
     };
     let tile_rows = rows_per_tile(problem.features.len()).min(scan.rows as usize);
-    // Models of missing values, and what they expect of the rows of a tile.
+    // Models of missing values, and the expected differences of the rows of a tile.
     let models = n_missing
         * (scan.rows as usize * MissingModel::VALUE_BYTES
             + n_classes * (MissingModel::CLASS_BYTES + tile_rows * size_of::<f32>()));

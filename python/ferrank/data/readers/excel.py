@@ -54,7 +54,7 @@ def _open(path: Path, as_text: Iterable[str], temp_dir: Folder, *, is_part: bool
 
 
 def _first_sheet(path: Path) -> Any:
-    """Return the first sheet of cells as a frame of objects."""
+    """Return the first worksheet as a frame of objects."""
     import pandas as pd
 
     try:
@@ -63,6 +63,7 @@ def _first_sheet(path: Path) -> Any:
             sheets = book.book.worksheets
             if not sheets:
                 raise DataError(f"{path}: has no worksheet; save it as CSV")
+            # pandas would rename the second of two columns of one name.
             header = next(sheets[0].iter_rows(values_only=True), ())
             check_names([str(name) for name in header if name is not None], str(path))
             return pd.read_excel(

@@ -27,7 +27,7 @@ pub struct OobPredictions {
     /// Why they are not known.
     unknown: Option<String>,
     n_components: usize,
-    /// n_rows x n_components; sums over trees until they are means. NaN in rows that no tree has out of bag.
+    /// n_rows x n_components; sums over trees, and means after `average`. NaN in rows that no tree has out of bag.
     values: Vec<f64>,
     /// n_rows; the trees of an ensemble that have the row out of bag.
     counts: Vec<u32>,
@@ -55,7 +55,7 @@ pub struct OobScore {
     pub n_rows: u64,
 }
 
-/// What the out-of-bag rows of a tree get.
+/// The leaves that the out-of-bag rows of a tree reach, and what leaves predict.
 pub(super) struct OobTree {
     /// The rows, ascending.
     pub(super) rows: Vec<u32>,
@@ -133,7 +133,8 @@ impl OobPredictions {
         }
     }
 
-    /// Makes means of the sums for `components`, those of an ensemble whose trees were all added.
+    /// Divides the sums of `components` by the number of trees that have the row out of bag. Called once for each
+    /// ensemble, with the components that it predicts, after all of its trees were added.
     pub(super) fn average(&mut self, components: &[Range<usize>]) {
         if self.unknown.is_some() {
             return;

@@ -109,14 +109,15 @@ impl RoutedTree {
         }
     }
 
-    /// Adds what `leaves`, those of `rows`, predict to `sums`, n x n_components.
+    /// Adds the predictions of leaves to `sums`, n x n_components; `leaves[i]` is the leaf that row `rows[i]` reaches.
     pub(super) fn add(&self, rows: &[u32], leaves: &[u32], n_components: usize, sums: &mut [f64]) {
         self.values.add(&self.leaf_nodes, (rows, leaves), n_components, sums);
     }
 }
 
 impl LeafValues {
-    /// Adds what `leaves`, those of `rows`, predict to `sums`, n x n_components. `leaf_nodes` are the nodes of all leaves.
+    /// Adds the predictions of leaves to `sums`, n x n_components; `leaves[i]` is the leaf that row `rows[i]` reaches.
+    /// `leaf_nodes` holds the node number of each leaf of the tree.
     pub(super) fn add(
         &self,
         leaf_nodes: &[u32],

@@ -126,17 +126,17 @@ pub(crate) struct OobView<'a> {
     codes: Option<&'a GatheredCodes>,
     /// The folder of temporary files, if the rows do not fit into memory.
     pub(crate) scratch: Option<&'a Scratch>,
-    /// Where the leaves of rows are noted, if that is wanted.
+    /// Where the leaves of rows are recorded, if a forest is kept.
     noted: Option<&'a RefCell<LeafOfRow>>,
 }
 
 impl<'a> OobView<'a> {
-    /// The same view, which notes the leaves of rows in `noted` when a score walks all rows down the tree.
+    /// The same view; a score that routes all rows down the tree records their leaves in `noted`.
     pub(crate) fn noting(self, noted: Option<&'a RefCell<LeafOfRow>>) -> Self {
         OobView { noted, ..self }
     }
 
-    /// Notes that `rows` reach `leaf`. A score that calls this does so for all rows.
+    /// Records that `rows` reach `leaf`. A score that calls this does so for all rows.
     pub(crate) fn note(&self, leaf: u32, rows: &[u32]) {
         if let Some(noted) = self.noted {
             noted.borrow_mut().note(leaf, rows);
