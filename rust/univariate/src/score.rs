@@ -5,26 +5,31 @@ use crate::params::UnivariateScore;
 /// The weights of rows by code and class.
 pub(crate) struct Counts {
     n_classes: usize,
-    /// n_codes x n_classes
+    /// (n_codes + 1) x (n_classes + 1); the last of both are missing values, so that rows are added without a question.
     cells: Vec<f64>,
 }
 
 impl Counts {
     pub(crate) fn new(n_codes: usize, n_classes: usize) -> Self {
-        Counts { n_classes, cells: vec![0.0; n_codes * n_classes] }
+        Counts { n_classes, cells: vec![0.0; (n_codes + 1) * (n_classes + 1)] }
     }
 
-    #[inline(always)]
-    pub(crate) fn add(&mut self, code: u16, class: u16, weight: f64) {
-        self.cells[usize::from(code) * self.n_classes + usize::from(class)] += weight;
+    /// Adds rows with these `codes` and `classes`, n_codes and n_classes where missing.
+    pub(crate) fn add(&mut self, codes: &[u16], classes: &[u16], weight: impl Fn(usize) -> f64) {
+        let width = self.n_classes + 1;
+        for (row, (&code, &class)) in codes.iter().zip(classes).enumerate() {
+            self.cells[usize::from(code) * width + usize::from(class)] += weight(row);
+        }
     }
 
     pub(crate) fn weight(&self) -> f64 {
-        self.cells.iter().sum()
+        self.rows().flatten().sum()
     }
 
     fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> + Clone {
-        self.cells.chunks(self.n_classes.max(1))
+        let width = self.n_classes + 1;
+        let known = self.cells.len() - width;
+        self.cells[..known].chunks(width).map(|row| &row[..row.len() - 1])
     }
 
     fn classes(&self) -> Vec<f64> {
@@ -114,29 +119,37 @@ fn entropy(counts: impl Iterator<Item = f64>, total: f64) -> f64 {
 
 /// Weights, sums and squares of a number by code.
 pub(crate) struct Sums {
-    cells: Vec<[f64; 3]>,
+    /// n_codes + 1; the last is of missing values. Four numbers, of which one is not used, are added as two vectors.
+    cells: Vec<[f64; 4]>,
 }
 
 impl Sums {
     pub(crate) fn new(n_codes: usize) -> Self {
-        Sums { cells: vec![[0.0; 3]; n_codes] }
+        Sums { cells: vec![[0.0; 4]; n_codes + 1] }
     }
 
-    #[inline(always)]
-    pub(crate) fn add(&mut self, code: u16, number: f64, weight: f64) {
-        let cell = &mut self.cells[usize::from(code)];
-        cell[0] += weight;
-        cell[1] += weight * number;
-        cell[2] += weight * number * number;
+    /// Adds rows with these `codes`, n_codes where missing, and `numbers`, NaN where missing.
+    pub(crate) fn add(&mut self, codes: &[u16], numbers: &[f64], weight: impl Fn(usize) -> f64) {
+        let missing = self.cells.len() - 1;
+        for (row, (&code, &number)) in codes.iter().zip(numbers).enumerate() {
+            let code = if number.is_nan() { missing } else { usize::from(code) };
+            let weight = weight(row);
+            let terms = [weight, weight * number, weight * number * number, 0.0];
+            self.cells[code].iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+        }
     }
 
     pub(crate) fn weight(&self) -> f64 {
-        self.cells.iter().map(|cell| cell[0]).sum()
+        self.known().iter().map(|cell| cell[0]).sum()
+    }
+
+    fn known(&self) -> &[[f64; 4]] {
+        &self.cells[..self.cells.len() - 1]
     }
 
     /// The share of the variance that the best split in two explains.
     pub(crate) fn explained(&self, is_nominal: bool) -> f64 {
-        let mut order: Vec<&[f64; 3]> = self.cells.iter().filter(|cell| cell[0] > 0.0).collect();
+        let mut order: Vec<&[f64; 4]> = self.known().iter().filter(|cell| cell[0] > 0.0).collect();
         if is_nominal {
             order.sort_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])));
         }
@@ -170,9 +183,7 @@ mod tests {
         for step in 0..1_000 {
             let mut sums = Sums::new(2);
             let (a, b) = (f64::from(step) * 0.37 + 0.1, f64::from(step % 7) * 0.21 - 1.3);
-            for (code, number, weight) in [(0, a, 1.1), (0, a, 0.3), (1, b, 0.7)] {
-                sums.add(code, number, weight);
-            }
+            sums.add(&[0, 0, 1], &[a, a, b], |row| [1.1, 0.3, 0.7][row]);
             let explained = sums.explained(false);
             assert!(explained <= 1.0 && explained > 1.0 - 1e-9, "{a}, {b}: {explained}");
         }

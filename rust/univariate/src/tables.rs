@@ -3,7 +3,7 @@
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use ferrank_data::column::numbers;
 use ferrank_data::intake::Intake;
-use ferrank_data::profile::{Coding, ColumnProfile, MISSING_U16, Profile, Scale};
+use ferrank_data::profile::{Coding, ColumnProfile, Profile, Scale};
 use ferrank_data::store::encode;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
@@ -40,7 +40,7 @@ struct Table {
 
 /// The values of a target in a batch.
 struct Values {
-    /// Class or code of a number; [`MISSING_U16`] where missing. Empty if they are not needed.
+    /// Class or code of a number; the number of codes where missing. Empty if they are not needed.
     codes: Vec<u16>,
     /// Scaled numbers, NaN where missing; empty for classes.
     numbers: Vec<f64>,
@@ -62,8 +62,8 @@ impl Tables {
         let columns = profile.targets.iter().zip(profile.target_codings());
         let targets: Vec<Target> = columns.map(|(column, coding)| Target::new(column, coding, needs_codes)).collect();
         let codes: usize = codings.iter().map(Coding::n_codes).sum();
-        let width: usize = targets.iter().map(|target| target.n_codes() + 3).sum();
-        budget.check(8 * codes.saturating_mul(width), "the tables of values and classes")?;
+        let width: usize = targets.iter().map(|target| target.n_codes() + 5).sum();
+        budget.check(8 * (codes + codings.len()).saturating_mul(width), "the tables of values and classes")?;
         let tables = |coding: &Coding| {
             let table = |target: &Target| {
                 let n_sums = if target.range.is_some() { coding.n_codes() } else { 0 };
@@ -90,20 +90,18 @@ impl Tables {
             .collect::<Result<Vec<Values>>>()?;
         self.total += (0..batch.num_rows()).map(weight).sum::<f64>();
         let features = self.cells.par_iter_mut().zip(&self.codings).zip(&problem.features);
-        features.try_for_each(|((tables, coding), attribute)| {
-            let mut codes = vec![MISSING_U16; batch.num_rows()];
-            let unknown = encode(coding, batch.column(attribute.column), |row, code: u16| codes[row] = code);
+        features.try_for_each_init(Vec::new, |codes, ((tables, coding), attribute)| {
+            codes.resize(batch.num_rows(), 0);
+            let missing = coding.n_codes() as u16;
+            let emit = |row: usize, code: u16| codes[row] = code.min(missing);
+            let unknown = encode(coding, batch.column(attribute.column), emit);
             if unknown.map_err(|error| intake.in_column(attribute.column, error))? > 0 {
                 return Err(intake.changed());
             }
             for (table, values) in tables.iter_mut().zip(&values) {
-                for (row, &code) in codes.iter().enumerate().filter(|(_, code)| **code != MISSING_U16) {
-                    if let Some(&class) = values.codes.get(row).filter(|class| **class != MISSING_U16) {
-                        table.counts.add(code, class, weight(row));
-                    }
-                    if let Some(&number) = values.numbers.get(row).filter(|number| !number.is_nan()) {
-                        table.sums.add(code, number, weight(row));
-                    }
+                match weights.as_ref().map(|weights| &weights[..]) {
+                    None => table.add(codes, values, |_| 1.0),
+                    Some(weights) => table.add(codes, values, |row| weights[row]),
                 }
             }
             Ok(())
@@ -125,6 +123,13 @@ impl Tables {
     }
 }
 
+impl Table {
+    fn add(&mut self, codes: &[u16], values: &Values, weight: impl Fn(usize) -> f64) {
+        self.counts.add(codes, &values.codes, &weight);
+        self.sums.add(codes, &values.numbers, weight);
+    }
+}
+
 impl Target {
     fn new(column: &ColumnProfile, coding: Option<Coding>, needs_codes: bool) -> Self {
         let ColumnProfile::Numeric(numeric) = column else { return Target { coding, range: None } };
@@ -141,8 +146,9 @@ impl Target {
     fn values(&self, array: &ArrayRef) -> Result<Values> {
         let mut values = Values { codes: Vec::new(), numbers: Vec::new() };
         if let Some(coding) = &self.coding {
-            values.codes.resize(array.len(), MISSING_U16);
-            encode(coding, array, |row, code: u16| values.codes[row] = code)?;
+            values.codes.resize(array.len(), 0);
+            let missing = coding.n_codes() as u16;
+            encode(coding, array, |row, code: u16| values.codes[row] = code.min(missing))?;
         }
         if let Some((middle, half_range)) = self.range {
             let mut buffer = Vec::new();

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use pulp::{Arch, Simd, WithSimd};
 use rustc_hash::FxHashMap;
+
+use super::lookup::Lookup;
 
 /// Code of a missing value in one byte; codes of values lie below.
 pub const MISSING_U8: u8 = u8::MAX;
@@ -261,124 +262,7 @@ impl Cuts {
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
     pub fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
-        let lookup = Lookup::new(self, values.len());
-        Arch::new().dispatch(Encode { cuts: self, lookup: &lookup, values, missing, emit });
-    }
-}
-
-/// Where to look for the code of a value.
-///
-/// A grid over the cut points gives the cut at which the search starts. The search takes one or two steps if cuts are
-/// spread evenly, and never more than a search over all cuts. The cell is a monotone function of the value in spite of
-/// rounding, and the cells of cuts are computed in the same way. So cuts in lower cells are below the value, and cuts in
-/// higher cells are above it.
-///
-/// If there are more cuts than values, the grid is over every 2^fine-th cut only, and the last steps look at the cuts
-/// themselves: for exact codes of a matrix of 1M x 50, which comes in batches of 8,000 rows, a grid over all cuts took twice
-/// the time.
-struct Lookup {
-    low: f64,
-    /// Cells for each unit.
-    scale: f64,
-    /// n_cells, a power of two; cuts in the cells before.
-    starts: Vec<u32>,
-    /// The cuts, and infinity up to a power of two beyond what any search looks at.
-    padded: Vec<f64>,
-    /// The search is over 2^steps − 1 cuts.
-    steps: u32,
-    /// The steps among the cuts between two of the grid.
-    fine: u32,
-}
-
-impl Lookup {
-    /// For the codes of so many values.
-    fn new(cuts: &Cuts, n_values: usize) -> Self {
-        let n_cuts = cuts.values.len().saturating_sub(1);
-        let fine = (n_cuts / n_values.max(1)).next_power_of_two().trailing_zeros();
-        let mut padded = Vec::with_capacity(2 * (n_cuts >> fine).next_power_of_two());
-        padded.extend((1..=n_cuts >> fine).map(|number| cuts.cut((number << fine) - 1)));
-        let cuts = &padded[..];
-        let n_cells = (n_values / 2).min(4 * cuts.len()).max(1).next_power_of_two();
-        let (low, high) = (cuts.first().copied().unwrap_or(0.0), cuts.last().copied().unwrap_or(0.0));
-        let mut lookup = Lookup {
-            low,
-            scale: n_cells as f64 / (high - low),
-            starts: vec![0; n_cells],
-            padded: Vec::new(),
-            steps: 0,
-            fine,
-        };
-        let mut counts = vec![0; n_cells];
-        cuts.iter().for_each(|&cut| counts[lookup.cell(cut)] += 1);
-        let mut before = 0;
-        for (start, count) in lookup.starts.iter_mut().zip(&counts) {
-            *start = before;
-            before += count;
-        }
-        lookup.steps = u32::BITS - counts.iter().fold(0, |most, &count: &u32| most.max(count)).leading_zeros();
-        let length = (cuts.len() + (1 << lookup.steps)).next_power_of_two();
-        padded.resize(length, f64::INFINITY);
-        lookup.padded = padded;
-        lookup
-    }
-
-    /// The cell of a value that is known.
-    #[inline(always)]
-    fn cell(&self, value: f64) -> usize {
-        let last = (self.starts.len() - 1) as f64;
-        // What is no number, as 0 times infinity, goes to the first.
-        ((value - self.low) * self.scale).max(0.0).min(last) as u32 as usize
-    }
-}
-
-/// Looking up the codes of values, several side by side, as wide as the machine's vectors.
-struct Encode<'a, E> {
-    cuts: &'a Cuts,
-    lookup: &'a Lookup,
-    values: &'a [f64],
-    missing: u16,
-    emit: E,
-}
-
-impl<E: FnMut(usize, u16)> WithSimd for Encode<'_, E> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, _: S) {
-        const LANES: usize = 16;
-        let &Lookup { ref starts, ref padded, steps, fine, .. } = self.lookup;
-        let n_cuts = self.cuts.values.len().saturating_sub(1);
-        // The masks take nothing away, but tell the compiler that the places are there.
-        let (last_cell, last) = (starts.len() - 1, padded.len() - 1);
-        let (starts, padded) = (&starts[..last_cell + 1], &padded[..last + 1]);
-        for (block, values) in self.values.chunks(LANES).enumerate() {
-            let mut wanted = [f64::NAN; LANES];
-            wanted[..values.len()].copy_from_slice(values);
-            let mut code = [0usize; LANES];
-            for lane in 0..LANES {
-                code[lane] = starts[self.lookup.cell(wanted[lane]) & last_cell] as usize;
-            }
-            for step in (0..steps).rev() {
-                let half = 1usize << step;
-                for lane in 0..LANES {
-                    let above = padded[(code[lane] + half - 1) & last] < wanted[lane];
-                    code[lane] += half * usize::from(above);
-                }
-            }
-            code.iter_mut().for_each(|code| *code <<= fine);
-            for step in (0..fine).rev() {
-                let half = 1usize << step;
-                for lane in 0..LANES {
-                    let cut = code[lane] + half - 1;
-                    let above = cut < n_cuts && self.cuts.cut(cut) < wanted[lane];
-                    code[lane] += half * usize::from(above);
-                }
-            }
-            for (lane, value) in values.iter().enumerate() {
-                let code = if value.is_nan() { self.missing } else { code[lane] as u16 };
-                (self.emit)(block * LANES + lane, code);
-            }
-        }
+        Lookup::new(self, values.len()).encode(values, missing, emit);
     }
 }
 

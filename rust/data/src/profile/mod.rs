@@ -14,6 +14,7 @@ mod coding;
 mod distinct;
 mod hashes;
 mod ipc;
+mod lookup;
 mod matrix;
 mod merge;
 mod range;
