@@ -1073,3 +1073,127 @@ def test_studies_say_what_their_data_sets_are() -> None:
         {"data": "tree", "rows": 90, "features": 2, "nominal": 0.5, "targets": 3},
         {"data": "given", "rows": 90, "features": 2, "nominal": 0.0, "targets": 1},
     ]
+
+
+def test_columns_of_groups_and_dropped_ones_are_no_features() -> None:
+    groups = [f"g{number // 6}" for number in range(90)]
+    table = SIDES | {"g": groups, "id": np.arange(90.0)}
+    whole = Study({"d": fr.Dataset(SIDES, "y")}, {"relief": "relief"}, splits=Repeated(n=2)).run()
+    dropped = Study(
+        {"d": fr.Dataset(table, "y", drop=["id", "g"])}, {"relief": "relief"}, splits=Repeated(n=2)
+    ).run()
+    assert whole.values("accuracy").equals(dropped.values("accuracy"))
+    grouped = fr.Dataset(table, "y", groups="g", drop=["id"])
+    found = Study({"d": grouped}, {"relief": "relief"}, splits=CrossValidation(5)).run()
+    assert found.values("accuracy")["relief"].notna().all()
+
+
+def test_errors_of_fewer_labelled_rows_have_the_unit_of_all() -> None:
+    found = study(rankers={"relief": "relief"}, labelled=[20, 40]).run()
+    line = fr.Dataset(LINE, "y")
+    splits = Repeated(n=2).of(read_rows(line.source(), line.roles()), 0)
+    deviation = {name: np.std(LINE["y"][train]) for name, train, _ in splits}
+    for labelled in (20, 40):
+        ratio = found.values("rmse", labelled) / found.values("rrmse", labelled)
+        for name, wanted in deviation.items():
+            np.testing.assert_allclose(ratio.loc[("line", name)], wanted, rtol=1e-12)
+
+
+def test_special_characters_in_tables() -> None:
+    row = {"data": "a & b", "split": "0", "measure": "accuracy", "value": 0.5}
+    row |= {"ranking_seconds": 1.0, "n_train": 6, "n_test": 3}
+    found = Results(pa.Table.from_pylist([row | {"method": name} for name in ("m10%_k1", "x|<b>")]))
+    assert r"a \& b & \textbf{0.500} & \textbf{0.500} \\" in found.to_text("latex")
+    assert r"data & m10\%\_k1 & x|\textless{}b\textgreater{} \\" in found.to_text("latex")
+    assert r"| data | m10%_k1 | x\|&lt;b> |" in found.to_text("markdown")
+    assert "<th>x|&lt;b&gt;</th>" in found.to_text("html")
+
+
+def test_means_are_rounded_before_they_are_ranked_only_if_asked(tmp_path: Path) -> None:
+    tiny = {"line": fr.Dataset(LINE | {"y": 1e-6 * LINE["y"]}, "y")}
+    tiny |= {"bent": fr.Dataset(LINE | {"y": 1e-6 * X[:, 2] ** 2}, "y")}
+    rankers = {"forest": forest(), "relief": "relief"}
+    exact, rounded = (
+        Study(tiny, rankers, splits=Repeated(n=2), decimals=decimals).run() for decimals in (None, 3)
+    )
+    assert len(set(exact.compare(measure="rmse").mean_rank)) > 1
+    assert set(rounded.compare(measure="rmse").mean_rank) == {2.0}
+    for results, ties in ((exact, False), (rounded, True)):
+        [_, text] = read_figure({"kind": "ranks", "measure": "rmse"}, tmp_path, "f").make(
+            results, tmp_path, "f"
+        )
+        assert text.read_text().endswith(results.compare(measure="rmse").to_text() + "\n")
+        results.save(tmp_path / "r.arrow")
+        assert (Results.load(tmp_path / "r.arrow").decimals == 3) is ties
+    with pytest.raises(fr.SettingError, match="decimals: -1; use a whole number from 0 to 15"):
+        Study(tiny, rankers, decimals=-1)
+
+
+def test_names_that_may_be_scores_of_others_are_refused() -> None:
+    with pytest.raises(fr.SettingError, match="'forest:genie3' may be a score of 'forest' as well"):
+        study(rankers={"forest": forest(), "forest:genie3": "relief"})
+
+
+def test_classes_that_are_not_known_are_spread_over_folds() -> None:
+    classes = np.where(np.arange(90) % 9 == 0, None, SIDES["y"])  # type: ignore[call-overload]
+    data = {"gaps": fr.Dataset(SIDES | {"y": pa.array(classes)}, "y")}
+    rankers = {"relief": fr.ReliefRanker(unlabelled="ignore"), "gain": "information_gain"}
+    found = Study(data, {"relief": rankers["relief"]}, splits=CrossValidation(3), labelled=[30]).run()
+    assert found.values("accuracy")["relief"].notna().all()
+    baseline = Study({"d": fr.Dataset(SIDES, "y")}, {"gain": rankers["gain"]}, labelled=[30]).run()
+    assert baseline.values("accuracy")["gain"].notna().all()
+
+
+def test_targets_for_which_a_measure_is_not_defined_stay_in_the_tables() -> None:
+    data = {"line": fr.Dataset(LINE, "y"), "flat": fr.Dataset(LINE | {"y": np.full(90, 1.5)}, "y")}
+    found = Study(data, {"relief": "relief"}, splits=Repeated(n=2)).run()
+    assert found.to_text().splitlines()[-1] == "| flat | – | – |"
+    assert found.caption() == (
+        "RRMSE, lower is better; means over 2 splits. Not defined on flat, as for a target that is constant."
+    )
+
+
+def test_the_most_labelled_rows_of_each_data_set_are_shown() -> None:
+    small = {name: values[:45] for name, values in LINE.items()}
+    data = {"line": fr.Dataset(LINE, "y"), "small": fr.Dataset(small, "y")}
+    found = Study(data, {"relief": "relief"}, splits=Repeated(n=2), labelled=[20, 50]).run()
+    assert list(found.table().index) == ["line", "small"]
+    assert found.caption() == "RRMSE, lower is better; means over 2 splits; 20 to 50 labelled rows."
+
+
+def test_a_page_shows_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, page = tmp_path / "study", tmp_path / "study.html"
+    found = study(folder).run()
+    read_figure({"kind": "ranks"}, folder, "f").make(found, folder, "ranks-of-all")
+    assert main(["report", str(folder)]) == 0
+    assert found.to_text() in capsys.readouterr().out
+    assert main(["report", str(folder), "-o", str(page), "--title", "A <b> study"]) == 0
+    text = page.read_text()
+    assert "A &lt;b&gt; study" in text
+    assert "ranks-of-all" in text
+    assert "data:image/svg+xml;base64," in text
+    assert found.compare().to_text().splitlines()[0] in text
+    for wrong, message in (
+        (["report", str(folder), "-o", str(tmp_path / "p.svg")], "pictures of the study are in"),
+        (["report", str(folder), str(folder)], "2 were given; a study has a page of its own"),
+        (["report", str(tmp_path)], "results.arrow: no such file; a study writes it when all cells are done"),
+    ):
+        assert main(wrong) == 2
+        assert message in capsys.readouterr().err
+    (folder / "results.arrow").write_bytes(b"ARROW1")
+    assert main(["report", str(folder)]) == 2
+    assert "do the study anew" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors: 0 is no number of neighbors"),
+        ({"n_neighbors": "a"}, "n_neighbors: 'a' is no number of neighbors"),
+        ({"threshold": 2}, "threshold: 2 is no share of the neighbors"),
+        ({"conventions": "x"}, "conventions: 'x' is not one of textbook, clus"),
+    ],
+)
+def test_what_neighbors_cannot_judge_by(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(fr.SettingError, match=message):
+        WeightedNeighbors(**settings)

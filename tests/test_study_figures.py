@@ -102,7 +102,7 @@ def test_figures_of_all_measures_leave_out_importances_and_curves(tmp_path: Path
 def test_pixels_are_those_of_the_only_data_set_and_of_all_methods(tmp_path: Path) -> None:
     one = results({"importance": range(1, 7)}, sets=1)
     [path] = made(one, tmp_path, "pixels", shape=[2, 3])
-    assert all(f"<!-- {method}: importance -->" in path.read_text() for method in "abc")
+    assert all(f"<!-- {method} -->" in path.read_text() for method in "abc")
     two = results({"importance": range(1, 7)}, sets=2)
     with pytest.raises(fr.SettingError, match="data: pixels are those of one data set; name one of d0, d1"):
         made(two, tmp_path, "pixels", shape=[2, 3])

@@ -121,6 +121,28 @@ def test_search_in_the_style_of_scikit_learn():
     assert search.best_score_ < 0  # an error, greater is better
 
 
+def test_a_search_is_a_ranker_of_tables_and_studies(tmp_path: Path) -> None:
+    table = frame().drop(columns="side")
+    forest = fr.ForestRanker(n_estimators=5, unlabelled="use", scores=("genie3",))
+    search = fr.SupervisionSearch(forest, grid={"supervision": (0.0, 1.0)})
+    by_fit = clone(search).fit(table[["a", "b", "c"]], table["height"])
+    ranking = fr.rank(table, "height", ranker=search)
+    assert ranking.importances().tolist() == by_fit.feature_importances_.tolist()
+    with pytest.raises(fr.SettingError, match="resume: a search cannot be resumed"):
+        fr.rank(table, "height", ranker=search, resume=tmp_path / "run.ferrank")
+
+    rankers = {"search": search, **{name: clone(forest) for name in ("none", "full")}}
+    rankers["none"].set_params(supervision=0.0)
+    rankers["full"].set_params(supervision=1.0)
+    splits = fr.evaluate.Repeated(0.7, 2)
+    study = fr.evaluate.Study(
+        {"blobs": fr.Dataset(table, "height")}, rankers, splits=splits, labelled=[30], folder=tmp_path
+    )
+    errors = study.run().values("rrmse")
+    for split in errors.index:
+        assert errors.loc[split, "search"] in {errors.loc[split, "none"], errors.loc[split, "full"]}
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

@@ -1,6 +1,7 @@
 """``ferrank study``."""
 
 import argparse
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def add_to(commands: Any) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     from ferrank.errors import SettingError
     from ferrank.evaluate.extra import need
-    from ferrank.evaluate.measures import MEASURES, check_measure
+    from ferrank.evaluate.measures import check_measure
     from ferrank.evaluate.study import read_plan
     from ferrank.evaluate.study.figure_checks import check_measures
 
@@ -55,6 +56,8 @@ def _run(chosen: argparse.Namespace) -> None:
         check_measures(plan.figures, there, str(chosen.plan))
     if len(plan.study.data) > 1:
         need("scikit_posthocs", "comparisons of several data sets")
+    # Processes that work for a study end with it, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with progress_line() as progress:
         found = plan.study.run(n_jobs=chosen.n_jobs, progress=progress)
     measures = [wanted] if wanted else found.main_measures
@@ -63,10 +66,9 @@ def _run(chosen: argparse.Namespace) -> None:
         stem = "results" if len(measures) == 1 else f"results-{measure}"
         for suffix in (".html", ".md", ".tex", ".csv"):
             found.save(Path(chosen.output) / (stem + suffix), measure)
-        if len(measures) > 1:
-            print(f"{MEASURES[measure].title}\n")
+        print(f"{found.caption(measure)}\n")
         print(found.to_text("markdown", measure))
-        if len(found.table(measure)) > 1:
+        if len(found.table(measure).dropna(how="all")) > 1:
             print(found.compare(measure=measure).to_text())
     failed = _make_figures(plan, found, Path(chosen.output))
     message(f"saved all numbers and tables to {chosen.output}")

@@ -45,6 +45,7 @@ from ferrank.evaluate.study import (
     Truth,
     WeightedNeighbors,
     read_plan,
+    report_study,
 )
 from ferrank.evaluate.synth import SYNTHETIC, Synthetic, perturb, synthesize
 from ferrank.evaluate.truth import roc_area, separability, spearman_to, tanimoto
@@ -93,6 +94,7 @@ __all__ = [
     "rank_distances",
     "read_plan",
     "report",
+    "report_study",
     "resample",
     "roc_area",
     "separability",

@@ -23,7 +23,7 @@ from ferrank.evaluate.extra import need
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "compare", "significant"]
 
 Array = np.ndarray[Any, Any]
 
@@ -195,6 +195,7 @@ def compare(
     if not 0 < alpha < 1:
         raise SettingError(f"alpha: {alpha} is not in (0, 1)")
     names, values = _results(results)
+    values = significant(values)
     if control is not None and control not in names:
         raise SettingError(f"control: no method '{control}'; there are {', '.join(names)}")
     ranked = stats.rankdata(values if lower_is_better else -values, axis=1)
@@ -244,6 +245,11 @@ def _results(results: Any) -> tuple[list[str], Array]:
             "leave out the data set or the method"
         )
     return list(methods), values
+
+
+def significant(values: Array) -> Array:
+    """Return the values to 12 digits: what rounding errors leave in the last ones tells no equals apart."""
+    return np.array([float(f"{value:.12g}") for value in values.ravel()]).reshape(values.shape)
 
 
 def _friedman(values: Array) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ _DASHES = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (1, 1)), (0, (4, 
 _RANDOM_COLOUR = "#777777"
 _PANEL_INCHES = (4.4, 3.5)
 _CD_HEIGHT = 1.6
+_CONTROL_HEIGHT = -0.12
 _MOST_TICKS = 25
 
 
@@ -93,9 +95,11 @@ def plot_comparison(comparison: "Comparison", path: Path = None, title: str = ""
     size = (7.5, 1.5 + 0.24 * len(names))
     figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")
     axes = figure.subplots()
+    # Without a control, bars join what Nemenyi's test does not tell apart.
+    p_values = comparison.nemenyi if comparison.control is None else np.eye(len(names))
     need("scikit_posthocs", "comparisons").critical_difference_diagram(
         pd.Series(comparison.mean_rank, index=names),
-        pd.DataFrame(comparison.nemenyi, index=names, columns=names),
+        pd.DataFrame(p_values, index=names, columns=names),
         alpha=comparison.alpha,
         ax=axes,
         text_h_margin=0.05,
@@ -114,15 +118,23 @@ def plot_comparison(comparison: "Comparison", path: Path = None, title: str = ""
     if title:
         figure.suptitle(title, fontsize=9.5)
     # Above the numbers of the axis, which the library would draw it across.
-    start, width = 1.0, comparison.critical_difference
+    control, width = comparison.control, comparison.critical_difference
+    bars = "Bars join methods that do not differ by Nemenyi's test"
+    if control is not None and comparison.control_difference is not None:
+        width = comparison.control_difference
+        rank = comparison.mean_rank[comparison.methods.index(control)]
+        near = max(1.0, rank - width), min(float(last), rank + width)
+        axes.plot(near, [_CONTROL_HEIGHT] * 2, color=COLOURS[1], linewidth=2.5, zorder=0)
+        bars = f"The bar spans ranks that do not differ from {shorten(control, 28)} by Bonferroni-Dunn"
+    start = 1.0
     axes.plot([start, start + width], [_CD_HEIGHT] * 2, color=COLOURS[1], linewidth=2.5, clip_on=False)
     axes.text(start + width, _CD_HEIGHT, f"  critical difference {width:.2f}", fontsize=9, va="center")
     better = "lower" if comparison.lower_is_better else "higher"
-    figure.supxlabel(
+    about = (
         f"Mean ranks on {comparison.n_data_sets} data sets ({better} results are better; 1 is the best). "
-        f"Bars join methods that do not differ by Nemenyi's test at {comparison.alpha:g}.",
-        fontsize=7.5,
+        f"{bars} at {comparison.alpha:g}."
     )
+    figure.supxlabel(fill(about, 120), fontsize=7.5)
     return finish(figure, path)
 
 

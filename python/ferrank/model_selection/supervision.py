@@ -1,16 +1,20 @@
 """A search for the level of supervision, in the style of scikit-learn."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
 
+from ferrank._core import Source
 from ferrank.data.source import is_lazy
-from ferrank.errors import ColumnTypeError
+from ferrank.errors import ColumnTypeError, SettingError
 from ferrank.model_selection.tuning import tune_source
+from ferrank.progress import Progress
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.forest import ForestRanker
+from ferrank.ranking import Ranking
 
 __all__ = ["SupervisionSearch"]
 
@@ -108,10 +112,29 @@ class SupervisionSearch(Ranker):
             raise ColumnTypeError(
                 "X: the search splits rows in memory; give it a table, not a dask collection"
             )
-        source, roles = self._examples(X, y, None, groups)
-        ranker = self.ranker or ForestRanker()
+        self._keep(self._rank_source(*self._examples(X, y, None, groups)))
+        return self
+
+    def _rank_source(
+        self,
+        source: Source,
+        roles: dict[str, Any],
+        progress: Progress | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        profile: bytes | None = None,
+    ) -> Ranking:
+        """Try the settings, keep what they are worth, and return the ranking by the best."""
+        if resume is not None:
+            raise SettingError("resume: a search cannot be resumed; leave it out")
         tuning = tune_source(
-            source, roles, ranker, self.grid, self.folds, self.n_neighbors, self.random_state
+            source,
+            roles,
+            self.ranker or ForestRanker(),
+            self.grid,
+            self.folds,
+            self.n_neighbors,
+            self.random_state,
+            progress,
         )
         mean = tuning.goodness
         self.tuning_ = tuning
@@ -123,5 +146,4 @@ class SupervisionSearch(Ranker):
             "std_test_score": tuning.values.std(axis=1),
             "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
         }
-        self._keep(tuning.ranking)
-        return self
+        return tuning.ranking

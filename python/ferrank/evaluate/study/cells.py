@@ -108,6 +108,7 @@ class Cell:
         ``hidden`` are training rows that lose their targets for the ranker and the judges. The rows are
         ranked once, for all judges; of a forest the first ``n_trees`` make a ranking each.
         """
+        scales = _variances(train, roles["target"]) if len(hidden) else {}
         train = _without_targets(train, roles["target"], hidden)
         common = {
             "data": self.data,
@@ -141,7 +142,7 @@ class Cell:
                         f"judge: returns {type(one).__name__}; return an Evaluation, or a mapping of places "
                         "to them"
                     )
-                for measure, values in one.measures.items():
+                for measure, values in _scaled(one, scales).items():
                     told = common | {"judge": judge_name, "at": at, "measure": measure}
                     rows += [
                         told | about[name] | {"value": float(value)}
@@ -175,8 +176,13 @@ class Cell:
         settings = own.get_params()
         if len(hidden) > 0 and "unlabelled" in settings and own.unlabelled in (None, "error"):
             own.set_params(unlabelled="ignore")
-        if "n_jobs" in settings:
-            own.set_params(n_jobs=1)
+        elif len(hidden) > 0 and getattr(own, "semi_supervised", None) is False:
+            # A baseline that ranks for classes or labels, and knows no rows without.
+            known = np.ones(train.num_rows, dtype=bool)
+            known[hidden] = False
+            train = train.filter(pa.array(known))
+        # Of the ranker that another one tunes or asks, too.
+        own.set_params(**{name: 1 for name in settings if name.split("__")[-1] == "n_jobs"})
         if settings.get("random_state", 0) is None:
             # Each split has a draw of its own, the same whenever the study is done.
             draw = np.random.default_rng(list(map(ord, self.name))).integers(1 << 31)
@@ -242,6 +248,34 @@ def _predicted(
         measures["splits_by_relief"] = chosen.get("relief", 0) / splits if splits else float("nan")
     for name, value in measures.items():
         yield {"measure": name, "value": value, "ranking_seconds": seconds}
+
+
+def _variances(train: pa.Table, targets: list[str]) -> dict[str, float]:
+    """Return the variances of the numeric targets."""
+    found = {}
+    for name in targets:
+        if pa.types.is_floating(train[name].type) or pa.types.is_integer(train[name].type):
+            values = train[name].drop_null().to_numpy().astype(np.float64)
+            values = values[~np.isnan(values)]
+            found[name] = float(variance_of(values)) if len(values) else 0.0
+    return found
+
+
+def _scaled(found: Evaluation, variances: Mapping[str, float]) -> dict[str, Array]:
+    """Return the measures, RRMSE by the given variances.
+
+    Of other numbers of labelled rows the variance differs: errors of the same size would not be comparable.
+    """
+    errors = found.by_target.get("rmse")
+    if errors is None or "rrmse" not in found.measures or not variances:
+        return found.measures
+    scales = np.array([variances.get(name, 0.0) for name in found.targets])
+    known = scales > 0
+    rrmse = np.full(errors.shape, np.nan)
+    rrmse[:, known] = errors[:, known] / np.sqrt(scales[known])
+    counts = np.sum(~np.isnan(rrmse), axis=1)
+    means = np.nansum(rrmse, axis=1) / np.where(counts > 0, counts, np.nan)
+    return {**found.measures, "rrmse": means}
 
 
 def _without_targets(train: pa.Table, targets: list[str], hidden: Array) -> pa.Table:

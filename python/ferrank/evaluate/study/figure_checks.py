@@ -135,6 +135,16 @@ def check_with_study(figure: Any, study: "Study", missing: Sequence[str], where:
     for name in figure.data:
         if name not in sets:
             raise SettingError(f"{where}.data: no data set '{name}' in this study; {hint(name, sets)}")
+    for key in ("methods", "data", "measures"):
+        _check_once(getattr(figure, key, ()), f"{where}.{key}")
+    for group, methods in getattr(figure, "groups", {}).items():
+        _check_once(methods, f"{where}.groups.{group}")
+    control, methods = getattr(figure, "control", None), getattr(figure, "methods", ())
+    if methods and control is not None:
+        if not set(methods) - {control}:
+            raise SettingError(f"{where}.methods: there is none but the control; name others")
+        if control not in methods and "measures" not in vars(figure):
+            raise SettingError(f"{where}.control: '{control}' is not among the methods; add it")
     judge = figure.judge
     if judge is not None and judge not in judges:
         raise SettingError(f"{where}.judge: no judge '{judge}' in this study; {hint(judge, judges)}")
@@ -152,10 +162,20 @@ def check_with_study(figure: Any, study: "Study", missing: Sequence[str], where:
     _check_needs(figure, study, sets, where)
 
 
+def _check_once(names: Any, where: str) -> None:
+    """Raise an error if a list has a name twice."""
+    names = list(names)
+    twice = [name for number, name in enumerate(names) if name in names[:number]]
+    if twice:
+        raise SettingError(f"{where}: '{twice[0]}' is named twice; name it once")
+
+
 def _check_needs(figure: Any, study: "Study", sets: Sequence[str], where: str) -> None:
     needs = figure.needs()
     if "data" in needs and len(figure.data or sets) < 2:
         raise SettingError(f"{where}.data: methods are compared on at least 2 data sets; here is 1")
+    if "methods" in needs and len(figure.methods) == 1:
+        raise SettingError(f"{where}.methods: one is named, and nothing to compare it with; name 2 at least")
     if "labelled" in needs and study.labelled == [None]:
         raise SettingError(f"{where}: the plan has no numbers of labelled rows; add labelled = [50, 100]")
     if "n_trees" in needs and len(study.n_trees) < 2:
@@ -195,10 +215,21 @@ def _known_methods(study: "Study", name: str, is_time: bool) -> list[str] | None
         if name == ranker and (is_time or not several):
             return None
         start, _, score = name.partition(f"{ranker}:")
-        if start == "" and score and (not several or any(score.startswith(str(one)) for one in scores or ())):
+        if start == "" and score and not is_time and _may_have(one, score):
             return None
         known += [f"{ranker}:{one}" for one in scores or ()] if several and not is_time else [ranker]
     return None if name == UNWEIGHTED else known
+
+
+def _may_have(ranker: Any, score: str) -> bool:
+    """Return whether results of a ranker may have a method for this score."""
+    scores = getattr(ranker, "scores", None)
+    if not isinstance(scores, list | tuple):
+        return True
+    # A single score is the ranker itself, but for several decays, numbers of neighbors or of iterations.
+    lists = [name for name, value in ranker.get_params().items() if isinstance(value, list | tuple)]
+    is_several = len(scores) > 1 or lists != ["scores"]
+    return is_several and any(score.startswith(str(one)) for one in scores)
 
 
 def _counts(n_trees: Any) -> list[int]:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from ferrank.errors import SettingError, hint
-from ferrank.evaluate.compare import Comparison, compare
+from ferrank.evaluate.compare import Comparison, compare, significant
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES
 from ferrank.evaluate.stability import stability
@@ -29,7 +29,7 @@ from ferrank.evaluate.study.figure_checks import (
     check_keys,
     check_with_study,
 )
-from ferrank.evaluate.study.results import TIME, Results
+from ferrank.evaluate.study.results import TIME, Results, of_labelled
 from ferrank.output import replace
 
 if TYPE_CHECKING:
@@ -40,9 +40,6 @@ __all__ = ["FIGURES", "Figure", "read_figure"]
 Array = np.ndarray[Any, Any]
 Trees = int | Mapping[str, int] | None
 """A number of trees for all methods, or one for each; None: the greatest there is."""
-
-_DECIMALS = 3
-"""To which performances are rounded before tests (Petković et al. 2020b, §5.5)."""
 
 
 class Figure(Protocol):
@@ -179,9 +176,7 @@ class _Choice:
         self, results: Results, measure: str | None = None, control: str | None = None
     ) -> Comparison:
         name = results.measure_of(measure or self.measure)
-        table = self.table(results, name).dropna()
-        if name != TIME:
-            table = table.round(_DECIMALS)
+        table = results.rounded(self.table(results, name).dropna(), name)
         return compare(table, lower_is_better=not MEASURES[name].higher_is_better, control=control)
 
 
@@ -263,10 +258,7 @@ class Curve(_Choice):
         if judge is not None:
             frame = frame[frame["judge"] == judge]
         if self.x != "labelled":
-            labelled = self.labelled
-            if labelled is None and not frame["labelled"].isna().any():
-                labelled = frame["labelled"].max()
-            frame = frame[frame["labelled"].isna() if labelled is None else frame["labelled"] == labelled]
+            frame = frame[of_labelled(frame, frame["measure"].notna(), self.labelled)]
         if self.x != "n_trees":
             frame = _of_trees(frame, self.n_trees if isinstance(self.n_trees, int) else None)
         for key, column, wanted in (("data", "data", self.data), ("methods", "method", self.methods)):
@@ -315,7 +307,8 @@ class Saturation(_Choice):
             for method in methods:
                 wide = pd.DataFrame({str(n): tables[n][method] for n in counts})
                 lower = not MEASURES[measure].higher_is_better
-                found[method, measure] = compare(wide.round(_DECIMALS), lower_is_better=lower)
+                wide = results.rounded(wide.dropna(), measure)
+                found[method, measure] = compare(wide, lower_is_better=lower)
         raw = [one.friedman[1] if np.isfinite(one.friedman[1]) else 1.0 for one in found.values()]
         adjusted = stats.false_discovery_control(raw)
         differs = {key: p for key, p in zip(found, adjusted, strict=True) if p < found[key].alpha}
@@ -362,7 +355,7 @@ class Ranks(_Choice):
 
     def needs(self) -> set[str]:
         """Return what of a study it needs."""
-        return {"data", "n_trees"} if self.by == "n_trees" else {"data"}
+        return {"data", "n_trees"} if self.by == "n_trees" else {"data", "methods"}
 
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg`` and ``name.txt``."""
@@ -391,7 +384,8 @@ class Ranks(_Choice):
             for n in counts
         }
         lower = not MEASURES[measure].higher_is_better
-        return compare(pd.DataFrame(columns).round(_DECIMALS), lower_is_better=lower)
+        table = results.rounded(pd.DataFrame(columns).dropna(), measure)
+        return compare(table, lower_is_better=lower)
 
 
 @dataclass(frozen=True)
@@ -471,10 +465,10 @@ class Against(_Choice):
             choice = _Choice(
                 measure, [*methods, self.control], self.data, self.judge, self.labelled, self.n_trees
             )
-            table = choice.table(results, measure).dropna().round(_DECIMALS)
+            table = results.rounded(choice.table(results, measure).dropna(), measure)
             sign = 1 if MEASURES[measure].higher_is_better else -1
             for method in methods:
-                gain = sign * (table[method] - table[self.control])
+                gain = sign * significant(table[[method, self.control]].to_numpy()) @ (1.0, -1.0)
                 cells[measure, method] = (int((gain > 0).sum()), int((gain < 0).sum()))
                 raw.append(float(stats.wilcoxon(gain).pvalue) if (gain != 0).any() else 1.0)
         adjusted = dict(zip(cells, stats.false_discovery_control(raw), strict=True))
@@ -505,7 +499,7 @@ class Radar(_Choice):
 
     def needs(self) -> set[str]:
         """Return what of a study it needs."""
-        return {"data"}
+        return {"data", "methods"}
 
     def make(self, results: Results, folder: Path, name: str) -> list[Path]:
         """Write ``name.svg`` and ``name.csv``."""
@@ -590,9 +584,10 @@ class Delta(_Choice):
         if not pairs:
             raise SettingError(f"pairs: none of them is among {', '.join(areas.columns)}")
         lines = [
-            f"Δ of areas under the curves of {MEASURES[measure].title} over the number of labelled rows",
+            f"Δ of areas under the curves of {MEASURES[measure].title} over the number of labelled rows: "
+            "above 0 where the first method of the pair is better",
             "",
-            "| data | " + " | ".join(pairs) + " |",
+            "| data | " + " | ".join(f"{a} – {b}" for a, b in pairs.items()) + " |",
             "| --- |" + " ---: |" * len(pairs),
         ]
         gains: dict[str, list[float]] = {a: [] for a in pairs}
@@ -708,7 +703,7 @@ class Pixels(_Choice):
                 (row[1], by_place.std(ddof=1), "deviation over splits"),
             ):
                 picture = axes.imshow(values.to_numpy().reshape(self.shape), cmap="viridis")
-                axes.set_title(f"{method}: {what}", fontsize=9)
+                axes.set_title(f"{fill(method, 34, break_long_words=True)}\n{what}", fontsize=9)
                 axes.set_xticks([])
                 axes.set_yticks([])
                 figure.colorbar(picture, ax=axes, shrink=0.8)
@@ -969,7 +964,9 @@ class Significant(_Choice):
                         wins.setdefault(pair, {True: [], False: []})[corrected].append(data)
         lines = [
             f"{MEASURES[measure].title}: number of {len(sets)} data sets on which the method of the row is "
-            "significantly better than that of the column",
+            "significantly better than that of the column: paired t-tests over the splits at "
+            f"0.05 / {len(sets)} (Bonferroni); in brackets with the correction of Nadeau and Bengio for "
+            "training rows that splits share",
             "",
             "| | " + " | ".join(methods) + " |",
             "| --- |" + " ---: |" * len(methods),
@@ -1190,6 +1187,8 @@ def _handles(panels: Any) -> Any:
 
 def _marked(table: Any, measure: str) -> str:
     best = table.max(axis=1) if MEASURES[measure].higher_is_better else table.min(axis=1)
+    if measure in NO_QUALITIES and measure != TIME:
+        best = best * np.nan
     lines = [
         "| data | " + " | ".join(map(str, table.columns)) + " |",
         "| --- |" + " ---: |" * len(table.columns),

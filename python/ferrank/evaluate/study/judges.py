@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from ferrank._core import Source
+from ferrank.data.dataset import Dataset
 from ferrank.errors import SettingError
 from ferrank.evaluate.aggregate import rank_distances
 from ferrank.evaluate.evaluation import Evaluation
 from ferrank.evaluate.measures import measures_of
 from ferrank.evaluate.models import error_of, model_for
+from ferrank.evaluate.multilabel import Conventions
 from ferrank.evaluate.neighbors import evaluate
 from ferrank.evaluate.rankings import collect
 from ferrank.evaluate.rows import read_rows
@@ -55,8 +57,19 @@ class WeightedNeighbors:
     """
 
     n_neighbors: int = 15
-    conventions: Literal["textbook", "clus"] = "textbook"
+    conventions: Conventions = "textbook"
     threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        n = self.n_neighbors
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
+            raise SettingError(f"n_neighbors: {n!r} is no number of neighbors; use a whole number from 1 on")
+        if self.conventions not in get_args(Conventions):
+            known = ", ".join(get_args(Conventions))
+            raise SettingError(f"conventions: {self.conventions!r} is not one of {known}")
+        share = self.threshold
+        if not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
+            raise SettingError(f"threshold: {share!r} is no share of the neighbors; use a number in 0 … 1")
 
     def measures(self, task: str) -> tuple[str, ...]:
         """Return the names of the measures for a task."""
@@ -65,13 +78,18 @@ class WeightedNeighbors:
     def __call__(self, train: pa.Table, rankings: Any, test: pa.Table, roles: dict[str, Any]) -> Evaluation:
         """Return the measures of each ranking, and of features that all weigh the same."""
         return evaluate(
-            train,
+            Dataset(
+                train,
+                roles["target"],
+                task=roles["task"],
+                hierarchy=roles["hierarchy"],
+                groups=roles["groups"],
+                sample_weight=roles["weight"],
+                drop=[name for name in roles["drop"] if name in train.column_names],
+                categorical_features=roles["categorical_features"],
+            ),
             rankings,
             test=test,
-            target=roles["target"],
-            task=roles["task"],
-            hierarchy=roles["hierarchy"],
-            groups=None,
             n_neighbors=self.n_neighbors,
             conventions=self.conventions,
             threshold=self.threshold,

@@ -119,7 +119,8 @@ def draw(root: Node) -> "Figure":
 
     place(root, 0)
     depth = max(one[2] for one in places)
-    size = (1.6 + 1.7 * n_leaves, 0.8 + 1.0 * (depth + 1))
+    longest = max(len(line) for node, _, _ in places for line in node.text.splitlines())
+    size = (1.6 + max(1.7, 0.1 * longest) * n_leaves, 0.8 + 1.0 * (depth + 1))
     figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")
     axes = figure.subplots()
     for (x, y), (other_x, other_y), word in edges:

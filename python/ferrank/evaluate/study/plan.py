@@ -20,6 +20,7 @@ from ferrank.evaluate.study.cells import NoisyTruth
 from ferrank.evaluate.study.figure_checks import check_keys, check_name
 from ferrank.evaluate.study.figures import Figure, read_figure
 from ferrank.evaluate.study.judges import ErrorCurves, KeptImportances, Truth, WeightedNeighbors
+from ferrank.evaluate.study.results import checked_decimals
 from ferrank.evaluate.study.splits import CrossValidation, Repeated
 from ferrank.evaluate.study.study import Study
 from ferrank.evaluate.synth import SYNTHETIC, synthesize
@@ -54,6 +55,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _LONG_KEY = re.compile(rf"(?<![^\s.=,])(?:[^\s.=,]+[ \t]*\.[ \t]*){{{_MOST_PARTS}}}")
 _KEYS = {
     "measure",
+    "decimals",
     "random_state",
     "labelled",
     "n_trees",
@@ -186,6 +188,7 @@ def read_plan(
         own_splits=own,
         folder=folder,
         random_state=seed,
+        decimals=_decimals(told, path),
     )
     asked_figures = _section(told, "figures", path) if "figures" in told else {}
     for name in asked_figures:
@@ -200,6 +203,13 @@ def read_plan(
         for name, one in asked_figures.items()
     }
     return Plan(study, measure, figures, list(missing))
+
+
+def _decimals(told: dict[str, Any], path: Path) -> int | None:
+    try:
+        return checked_decimals(told.get("decimals"))
+    except SettingError as error:
+        raise SettingError(f"{path}: {error}") from error
 
 
 def _paths_of(told: dict[str, Any]) -> list[str]:
@@ -254,7 +264,7 @@ def _read(path: Path) -> dict[str, Any]:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise SettingError(f"{path}: is larger than {_MOST_BYTES:,} bytes; name the TOML file of a plan")
-        text = content.decode()
+        text = content.decode("utf-8-sig")
         _check_lines(text, path)
         return tomllib.loads(text)
     except FerrankError:

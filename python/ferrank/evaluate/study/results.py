@@ -6,24 +6,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 from scipy import stats
 
-from ferrank.errors import DataError, SettingError, hint
+from ferrank.data.opening import cause_of
+from ferrank.errors import DataError, ResourceError, SettingError, hint
 from ferrank.evaluate.compare import Comparison, compare
 from ferrank.evaluate.measures import MEASURES, check_measure
-from ferrank.output import check_path, replace
+from ferrank.evaluate.study.cells import SCHEMA
+from ferrank.output import check_path, mode_of, replace
 
-__all__ = ["MAIN_MEASURES", "TIME", "Results"]
+__all__ = ["MAIN_MEASURES", "PAGE", "TIME", "Results", "checked_decimals", "of_labelled"]
 
 MAIN_MEASURES = ("rrmse", "accuracy", "pooled_auprc")
 """The measures that stand for a task where none is named: numbers, classes, label sets."""
 TIME = "seconds"
 """What stands for a measure where times are compared."""
+_DECIMALS = b"decimals"
 _SUFFIXES = (".html", ".md", ".tex", ".csv", ".arrow")
 
 
@@ -42,6 +45,8 @@ class Results:
     data_sets : pyarrow.Table, optional
         A row for each data set, with the columns ``data``, ``rows``, ``features``, ``nominal`` (the share of
         nominal features) and ``targets`` (labels, of label sets).
+    decimals : int, optional
+        Digits after the point to which means are rounded before methods are ranked and tested.
 
     Examples
     --------
@@ -59,6 +64,7 @@ class Results:
 
     numbers: pa.Table
     data_sets: pa.Table | None = None
+    decimals: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("labelled", "n_trees", "judge", "at"):
@@ -120,12 +126,12 @@ class Results:
 
         The settings are those of :meth:`table`. Of a measure that is a curve the values are its means.
         """
+        import pandas as pd
+
         frame = self.frame
         is_time = measure == TIME
         chosen = frame["ranking_seconds"].notna() if is_time else frame["measure"] == self.measure_of(measure)
-        if labelled is None and not (chosen & frame["labelled"].isna()).any():
-            labelled = frame["labelled"][chosen].max()
-        chosen &= frame["labelled"].isna() if labelled is None else frame["labelled"] == labelled
+        chosen &= of_labelled(frame, chosen, labelled)
         if not chosen.any():
             there = sorted(set(frame["labelled"].dropna().astype(int)))
             raise SettingError(
@@ -144,8 +150,11 @@ class Results:
                 raise SettingError(f"n_trees: no results with {n_trees}; there are {counts}")
             chosen &= frame["n_trees"].isna() | (frame["n_trees"] == n_trees)
         column = "ranking_seconds" if is_time else "value"
-        wide = frame[chosen].pivot_table(column, ["data", "split"], "method", sort=False)
-        wide = wide[[name for name in self.methods if name in wide.columns]]
+        rows = frame[chosen]
+        # Values that are not defined keep their places.
+        wide = rows.groupby(["data", "split", "method"], sort=False)[column].mean().unstack("method")
+        there = pd.MultiIndex.from_frame(rows[["data", "split"]].drop_duplicates())
+        wide = wide.loc[there, [name for name in self.methods if name in wide.columns]]
         return _by_ranker(wide) if is_time else wide
 
     def table(
@@ -165,7 +174,8 @@ class Results:
             precision-recall curve for label sets. "seconds" is the time to rank; the scores of a forest,
             which are computed together, then are one method.
         labelled : int, optional
-            Number of labelled rows; by default all, or the greatest number where there are no results of all.
+            Number of labelled rows; by default all, or the greatest number of each data set where there are
+            no results of all.
         n_trees : int, optional
             Number of trees, of forests that were judged at several; by default the greatest.
         judge : str, optional
@@ -194,7 +204,7 @@ class Results:
         unknown = next((one for one in methods if one not in table.columns), None)
         if unknown is not None:
             raise SettingError(f"methods: no '{unknown}' here; {hint(unknown, table.columns)}")
-        table = table[list(methods) or _most_run(table)].dropna()
+        table = self.rounded(table[list(methods) or _most_run(table)].dropna(), name)
         if name not in MEASURES:
             raise SettingError(
                 f"measure: of '{name}' it is not known whether more is better; use "
@@ -202,6 +212,37 @@ class Results:
             )
         lower = not MEASURES[name].higher_is_better
         return compare(table, lower_is_better=lower, control=control, alpha=alpha)
+
+    def rounded(self, table: Any, measure: str) -> Any:
+        """Return the means as they are ranked and tested: rounded to the decimals, but for times."""
+        return table if self.decimals is None or measure == TIME else table.round(self.decimals)
+
+    def caption(self, measure: str | None = None, labelled: int | None = None) -> str:
+        """Return a line that says what :meth:`table` shows."""
+        name = self.measure_of(measure)
+        values, frame = self.values(name, labelled), self.frame
+        parts = [_title(name)]
+        if name in MEASURES:
+            parts[0] += ", higher is better" if MEASURES[name].higher_is_better else ", lower is better"
+        counts = values.groupby(level="data").size()
+        least, most = counts.min(), counts.max()
+        parts.append(f"means over {most if least == most else f'{least} to {most}'} splits")
+        chosen = frame["measure"] == name if name != TIME else frame["ranking_seconds"].notna()
+        numbers = frame[chosen & of_labelled(frame, chosen, labelled)]
+        shown = sorted(set(numbers["labelled"].dropna().astype(int)))
+        if shown:
+            parts.append(f"{shown[0]:,}{f' to {shown[-1]:,}' if len(shown) > 1 else ''} labelled rows")
+        if numbers["n_trees"].notna().any():
+            parts.append(f"{int(numbers['n_trees'].max()):,} trees")
+        judges = list(dict.fromkeys(numbers["judge"].dropna()))
+        if name != TIME and judges:
+            parts.append(f"judge '{judges[0]}'")
+        table = self.table(name, labelled)
+        undefined = [str(data) for data, row in table.iterrows() if row.isna().all()]
+        line = "; ".join(parts)
+        if undefined:
+            line += f". Not defined on {', '.join(undefined)}, as for a target that is constant"
+        return line + "."
 
     def paired_t(
         self, a: str, b: str, data: str, *, measure: str | None = None, corrected: bool = True
@@ -271,6 +312,29 @@ class Results:
         ]
         return _FORMS[how](head, rows)
 
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the results in a file that :meth:`save` wrote, with the suffix .arrow.
+
+        Raises
+        ------
+        DataError, ResourceError
+            There is no such file, or other things are in it.
+        """
+        if mode_of(Path(path)) is None:
+            raise ResourceError(f"{os.fspath(path)}: no such file; a study writes it when all cells are done")
+        try:
+            if not Path(path).is_file():
+                raise DataError("is no regular file")
+            table = pyarrow.feather.read_table(path)
+            if not table.schema.equals(SCHEMA):
+                raise DataError("holds no results of a study")
+            table.validate(full=True)
+            decimals = (table.schema.metadata or {}).get(_DECIMALS)
+            return cls(table, decimals=checked_decimals(None if decimals is None else int(decimals)))
+        except (OSError, MemoryError, ValueError, pa.ArrowException) as error:
+            raise DataError(f"{os.fspath(path)}: {error}; do the study anew") from cause_of(error)
+
     def save(self, path: str | os.PathLike[str], measure: str | None = None) -> None:
         """Save as a page (.html), a table (.md, .tex, .csv), or all numbers (.arrow)."""
         target = check_path(path, _SUFFIXES)
@@ -278,21 +342,29 @@ class Results:
 
     def _write(self, path: Path, suffix: str, measure: str | None) -> None:
         if suffix == ".arrow":
-            pyarrow.feather.write_feather(self.numbers, str(path), compression="uncompressed")
+            kept = None if self.decimals is None else {_DECIMALS: str(self.decimals).encode()}
+            numbers = self.numbers.replace_schema_metadata(kept)
+            pyarrow.feather.write_feather(numbers, str(path), compression="uncompressed")
         elif suffix == ".csv":
             self.table(measure).to_csv(path)
         elif suffix == ".html":
             path.write_text(self._page(measure), encoding="utf-8")
         else:
             how: Literal["markdown", "latex"] = "markdown" if suffix == ".md" else "latex"
-            path.write_text(self.to_text(how, measure), encoding="utf-8")
+            line = self.caption(measure)
+            line = f"{_md_text(line)}\n\n" if how == "markdown" else f"% {line}\n"
+            path.write_text(line + self.to_text(how, measure), encoding="utf-8")
 
     def _page(self, measure: str | None) -> str:
         name = self.measure_of(measure)
-        n_splits = len(set(self.numbers["split"].to_pylist()))
+        title = f"<h1>{escape(_title(name))} of {len(self.methods)} methods</h1>"
+        return PAGE.format("\n".join([title, *self.sections(name)]))
+
+    def sections(self, measure: str | None = None) -> list[str]:
+        """Return parts of an HTML page: the table of a measure, the comparison of methods and the times."""
+        name = self.measure_of(measure)
         parts = [
-            f"<h1>{escape(_title(name))} of {len(self.methods)} methods</h1>",
-            f"<p>Means over {n_splits} splits; the best of each data set is bold.</p>",
+            f"<p>{escape(self.caption(name))} The best of each data set is bold.</p>",
             self.to_text("html", name),
         ]
         table = self.table(name)
@@ -301,7 +373,7 @@ class Results:
             found = self.compare(*compared.columns, measure=name)
             parts += ["<h2>Comparison</h2>", f"<pre>{escape(found.to_text())}</pre>"]
         parts += ["<h2>Seconds for a ranking</h2>", self.seconds().to_html(float_format="{:.2f}".format)]
-        return _PAGE.format("\n".join(parts))
+        return parts
 
     def __repr__(self) -> str:
         shown = f"{len(set(self.numbers['data'].to_pylist()))} data sets, {len(self.methods)} methods"
@@ -323,6 +395,30 @@ def _by_ranker(times: Any) -> Any:
     return renamed.loc[:, ~renamed.columns.duplicated()]
 
 
+def of_labelled(frame: Any, chosen: Any, labelled: int | None) -> Any:
+    """Return which rows are of this number of labelled rows.
+
+    By default these are all; where none of the ``chosen`` results is of all, the greatest number of each data
+    set.
+    """
+    if labelled is not None:
+        return frame["labelled"] == labelled
+    if (chosen & frame["labelled"].isna()).any():
+        return frame["labelled"].isna()
+    most = frame[chosen].groupby("data")["labelled"].max()
+    return frame["labelled"] == frame["data"].map(most)
+
+
+def checked_decimals(decimals: Any) -> int | None:
+    """Return the number of digits, which must be one from 0 to 15, or None."""
+    if decimals is None:
+        return None
+    is_number = isinstance(decimals, int | np.integer) and not isinstance(decimals, bool)
+    if not is_number or not 0 <= decimals <= 15:
+        raise SettingError(f"decimals: {decimals!r}; use a whole number from 0 to 15, or leave it out")
+    return int(decimals)
+
+
 def _title(measure: str) -> str:
     return MEASURES[measure].title if measure in MEASURES else measure
 
@@ -342,13 +438,26 @@ def _marked(text: str, is_best: bool, how: str) -> str:
     return f"{marks[0]}{text}{marks[1]}" if is_best else text
 
 
+def _md_text(text: str) -> str:
+    return text.translate({ord("|"): "\\|", ord("<"): "&lt;"})
+
+
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    rows = [[_md_text(row[0]), *row[1:]] for row in rows]
+    lines = [[*map(_md_text, head)], ["---"] + ["---:"] * (len(head) - 1), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
+_LATEX = str.maketrans(
+    {**{one: f"\\{one}" for one in "_%&#${}"}, "\\": "\\textbackslash{}"}
+    | {"^": "\\textasciicircum{}", "~": "\\textasciitilde{}", "<": "\\textless{}", ">": "\\textgreater{}"}
+)
+
+
 def _latex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [" & ".join(part.replace("_", "\\_") for part in line) + " \\\\" for line in [head, *rows]]
+    named = [[part.translate(_LATEX) for part in head]]
+    named += [[row[0].translate(_LATEX), *row[1:]] for row in rows]
+    lines = [" & ".join(line) + " \\\\" for line in named]
     form = "l" + "r" * (len(head) - 1)
     body = "\n".join(["\\hline", lines[0], "\\hline", *lines[1:], "\\hline"])
     return f"\\begin{{tabular}}{{{form}}}\n{body}\n\\end{{tabular}}\n"
@@ -363,12 +472,12 @@ def _html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 _FORMS = {"markdown": _markdown, "latex": _latex, "html": _html}
-_PAGE = """<!DOCTYPE html>
+PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Study</title><style>
 body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; }}
 table {{ border-collapse: collapse; }} td, th {{ padding: .2em .7em; text-align: right; }}
 td:first-child, th:first-child {{ text-align: left; }} tbody tr:nth-child(odd) {{ background: #8881; }}
-pre {{ overflow: auto; }} :root {{ color-scheme: light dark; }}
+pre {{ overflow: auto; }} img {{ max-width: 100%; background: white; }} :root {{ color-scheme: light dark; }}
 </style></head><body>
 {}
 </body></html>

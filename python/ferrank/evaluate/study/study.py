@@ -7,8 +7,11 @@ import json
 import os
 import re
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +34,7 @@ from ferrank.evaluate.measures import MEASURES, measures_of
 from ferrank.evaluate.rows import read_rows
 from ferrank.evaluate.study.cells import OF_MODELS, SCHEMA, Cell, NoisyTruth
 from ferrank.evaluate.study.judges import Judge, WeightedNeighbors
-from ferrank.evaluate.study.results import TIME, Results
+from ferrank.evaluate.study.results import TIME, Results, checked_decimals
 from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidden_rows
 from ferrank.evaluate.synth import Synthetic
 from ferrank.output import replace
@@ -79,6 +82,9 @@ class Study:
     folder : path, optional
         Where results are kept, a file for each cell, so that a study that was killed goes on from there.
         Rankers and data sets may be added; changed ones, other rows of a data set too, are refused.
+    decimals : int, optional
+        Digits after the point to which means over splits are rounded before methods are ranked and tested,
+        as papers do; by default they are not.
     random_state : int, default=0
         Seed of the splits. A ranker whose own ``random_state`` is None has another draw in each split, the
         same whenever the study is done.
@@ -114,6 +120,7 @@ class Study:
         only: Mapping[str, Sequence[str]] | None = None,
         own_splits: Mapping[str, Repeated | CrossValidation] | None = None,
         folder: str | os.PathLike[str] | None = None,
+        decimals: int | None = None,
         random_state: int = 0,
     ) -> None:
         for what, kind, names in (("data", "data set", data), ("rankers", "ranker", rankers)):
@@ -121,6 +128,10 @@ class Study:
                 raise SettingError(f"{what}: there are none; give one at least")
             for name in names:
                 _check_name(kind, name, in_files=folder is not None)
+        for one, other in permutations(rankers, 2):
+            if other.startswith(f"{one}:"):
+                raise SettingError(f"rankers: '{other}' may be a score of '{one}' as well; call it otherwise")
+        self.decimals = checked_decimals(decimals)
         self.data = dict(data)
         self.rankers = {name: _ranker(name, one) for name, one in rankers.items()}
         self.judge: Judge | Mapping[str, Judge] = WeightedNeighbors() if judge is None else judge
@@ -193,7 +204,7 @@ class Study:
             first.setdefault((cell.data, cell.split, cell.labelled), cell.ranker)
         numbers = pa.concat_tables(_once(cell, done[_file_name(cell)], first) for cell, _ in all_work)
         described = [{"data": name, **self._described[name]} for name in self.data]
-        self.results = Results(numbers, pa.Table.from_pylist(described))
+        self.results = Results(numbers, pa.Table.from_pylist(described), self.decimals)
         if self.folder is not None:
             self.results.save(self.folder / "results.arrow")
         return self.results
@@ -482,7 +493,21 @@ def _worked(left: list[Work], tables: Mapping[str, Tables], n_jobs: int, client:
 
 
 def _call(number: int, work: Callable[[Tables], pa.Table], train: str, test: str) -> tuple[int, pa.Table]:
+    _end_with_parent()
     return number, work((_mapped(train), _mapped(test)))
+
+
+@functools.cache
+def _end_with_parent() -> None:
+    """End this process, which works for another one, soon after that was killed."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,0 +1,78 @@
+"""A page about a study: its tables, comparisons and figures."""
+
+import base64
+import os
+from html import escape
+from pathlib import Path
+
+from ferrank.errors import ResourceError
+from ferrank.evaluate.study.results import PAGE, Results
+from ferrank.output import check_path, replace
+
+__all__ = ["report_study"]
+
+_TEXTS = (".md", ".txt")
+_MOST_BYTES = 1 << 24
+"""Of a figure that is put on the page."""
+
+
+def report_study(
+    folder: str | os.PathLike[str], path: str | os.PathLike[str], *, title: str | None = None
+) -> None:
+    """Write a page about the study in a folder, with the figures that lie there.
+
+    Parameters
+    ----------
+    folder : path
+        Where ``ferrank study`` or :class:`Study` wrote ``results.arrow``.
+    path : path
+        The page, a file with the suffix .html.
+    title : str, optional
+        By default the name of the folder.
+
+    Raises
+    ------
+    DataError, ResourceError, SettingError
+        There are no results in the folder, or the page cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import ferrank as fr
+    >>> from ferrank.evaluate import Study, report_study, synthesize
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = Study({"pairs": synthesize("pair", 100)}, {"relief": "relief"}, folder=folder)
+    ...     _ = study.run()
+    ...     page = pathlib.Path(folder) / "page.html"
+    ...     report_study(folder, page)
+    ...     "relief" in page.read_text()
+    True
+    """
+    target, start = check_path(path, (".html",)), Path(folder)
+    found = Results.load(start / "results.arrow")
+    parts = [f"<h1>{escape(title or start.resolve().name)}</h1>", f"<p>{escape(repr(found)[1:-1])}.</p>"]
+    for measure in found.main_measures:
+        parts += found.sections(measure)
+    parts += _figures(start)
+    replace(target, lambda partial: partial.write_text(PAGE.format("\n".join(parts)), encoding="utf-8"))
+
+
+def _figures(folder: Path) -> list[str]:
+    """Return the pictures and texts of figures in the folder; tables of results are on the page already."""
+    parts = []
+    for file in sorted(folder.iterdir()):
+        if file.suffix not in (".svg", *_TEXTS) or file.stem.startswith("results") or not file.is_file():
+            continue
+        try:
+            if file.stat().st_size > _MOST_BYTES:
+                raise ResourceError(f"{file}: is larger than {_MOST_BYTES:,} bytes; move it elsewhere")
+            content = file.read_bytes()
+        except OSError as error:
+            raise ResourceError(f"{file}: {error.strerror}; the page needs to read it") from error
+        parts.append(f"<h2>{escape(file.stem)}</h2>")
+        if file.suffix == ".svg":
+            image = base64.b64encode(content).decode()
+            parts.append(f'<img alt="{escape(file.stem)}" src="data:image/svg+xml;base64,{image}">')
+        else:
+            parts.append(f"<pre>{escape(content.decode(errors='replace'))}</pre>")
+    return parts
