@@ -262,7 +262,8 @@ impl Cuts {
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
     pub fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
-        Lookup::new(self, values.len()).encode(values, missing, emit);
+        let n_cuts = self.values.len().saturating_sub(1);
+        Lookup::new(n_cuts, |code| self.cut(code), values.len()).encode(values, missing, emit);
     }
 }
 

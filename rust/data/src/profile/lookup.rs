@@ -2,14 +2,14 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::Cuts;
-
 /// Looks for the codes of values by a grid over the cut points.
 ///
 /// The cell of a value is a monotone function of it in spite of rounding, and the cells of cuts are computed in the same
 /// way. So cuts in lower cells are below the value, and cuts in higher cells are above it.
-pub(super) struct Lookup<'a> {
-    cuts: &'a Cuts,
+pub(super) struct Lookup<F> {
+    n_cuts: usize,
+    /// The cuts in ascending order.
+    cut: F,
     grid: Grid,
     search: Search,
 }
@@ -69,13 +69,12 @@ const MOST_CELLS: usize = 1 << 13;
 /// one. Two cuts may always be: few values lie between those that set 0 apart.
 const MOST_CROWDED: f64 = 0.05;
 
-impl<'a> Lookup<'a> {
+impl<F: Fn(usize) -> f64> Lookup<F> {
     /// For the codes of so many values.
-    pub(super) fn new(cuts: &'a Cuts, n_values: usize) -> Self {
-        let n_cuts = cuts.values.len().saturating_sub(1);
+    pub(super) fn new(n_cuts: usize, cut: F, n_values: usize) -> Self {
         let fine = (n_cuts / n_values.max(1)).next_power_of_two().trailing_zeros();
         let mut padded = Vec::with_capacity(2 * (n_cuts >> fine).next_power_of_two());
-        padded.extend((1..=n_cuts >> fine).map(|number| cuts.cut((number << fine) - 1)));
+        padded.extend((1..=n_cuts >> fine).map(|number| cut((number << fine) - 1)));
         let most = (n_values / 2).max(1);
         let n_cells = most.min(4 * padded.len()).max(1).next_power_of_two();
         let sizes = std::iter::successors(Some(n_cells.max(LEAST_CELLS)), |n_cells| Some(2 * n_cells));
@@ -85,11 +84,11 @@ impl<'a> Lookup<'a> {
             && let Some(grid) = grids.find(|grid| grid.is_loose(&padded))
         {
             let search = Search::Single(grid.cells(&padded), padded);
-            return Lookup { cuts, grid, search };
+            return Lookup { n_cuts, cut, grid, search };
         }
         let grid = Grid::new(&padded, n_cells);
         let search = Search::Several(Steps::new(&grid, padded, fine));
-        Lookup { cuts, grid, search }
+        Lookup { n_cuts, cut, grid, search }
     }
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
@@ -97,7 +96,7 @@ impl<'a> Lookup<'a> {
         match &self.search {
             Search::Single(cells, cuts) => self.grid.encode(cells, cuts, values, missing, emit),
             Search::Several(search) => {
-                Arch::new().dispatch(Encode { cuts: self.cuts, grid: &self.grid, search, values, missing, emit });
+                Arch::new().dispatch(Encode { lookup: self, search, values, missing, emit });
             }
         }
     }
@@ -193,23 +192,22 @@ impl WithSimd for Places<'_> {
 }
 
 /// Looking up the codes of values, several side by side, as wide as the machine's vectors.
-struct Encode<'a, E> {
-    cuts: &'a Cuts,
-    grid: &'a Grid,
+struct Encode<'a, F, E> {
+    lookup: &'a Lookup<F>,
     search: &'a Steps,
     values: &'a [f64],
     missing: u16,
     emit: E,
 }
 
-impl<E: FnMut(usize, u16)> WithSimd for Encode<'_, E> {
+impl<F: Fn(usize) -> f64, E: FnMut(usize, u16)> WithSimd for Encode<'_, F, E> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, _: S) {
         const LANES: usize = 16;
-        let (&Steps { ref starts, ref padded, steps, fine }, grid) = (self.search, *self.grid);
-        let n_cuts = self.cuts.values.len().saturating_sub(1);
+        let (&Steps { ref starts, ref padded, steps, fine }, grid) = (self.search, self.lookup.grid);
+        let (n_cuts, cut_at) = (self.lookup.n_cuts, &self.lookup.cut);
         // The masks take nothing away, but tell the compiler that the places are there.
         let (last_cell, last) = (starts.len() - 1, padded.len() - 1);
         let (starts, padded) = (&starts[..last_cell + 1], &padded[..last + 1]);
@@ -232,7 +230,7 @@ impl<E: FnMut(usize, u16)> WithSimd for Encode<'_, E> {
                 let half = 1usize << step;
                 for lane in 0..LANES {
                     let cut = code[lane] + half - 1;
-                    let above = cut < n_cuts && self.cuts.cut(cut) < wanted[lane];
+                    let above = cut < n_cuts && cut_at(cut) < wanted[lane];
                     code[lane] += half * usize::from(above);
                 }
             }
