@@ -1165,6 +1165,7 @@ def test_a_page_shows_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     folder, page = tmp_path / "study", tmp_path / "study.html"
     found = study(folder).run()
     read_figure({"kind": "ranks"}, folder, "f").make(found, folder, "ranks-of-all")
+    (folder / "two.md").write_text("A & b\n\n| data | a\\|b |\n| --- | ---: |\n| d | **0.5** |\n")
     assert main(["report", str(folder)]) == 0
     assert found.to_text() in capsys.readouterr().out
     assert main(["report", str(folder), "-o", str(page), "--title", "A <b> study"]) == 0
@@ -1173,6 +1174,9 @@ def test_a_page_shows_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "ranks-of-all" in text
     assert "data:image/svg+xml;base64," in text
     assert found.compare().to_text().splitlines()[0] in text
+    assert text.count("<h2>ranks-of-all</h2>") == 1
+    assert "<pre>A &amp; b</pre>" in text
+    assert "<th>a|b</th></tr></thead><tbody><tr><td>d</td><td><b>0.5</b></td></tr></tbody>" in text
     for wrong, message in (
         (["report", str(folder), "-o", str(tmp_path / "p.svg")], "pictures of the study are in"),
         (["report", str(folder), str(folder)], "2 were given; a study has a page of its own"),

@@ -2,7 +2,9 @@
 
 import base64
 import os
+import re
 from html import escape
+from itertools import groupby
 from pathlib import Path
 
 from ferrank.errors import ResourceError
@@ -12,6 +14,8 @@ from ferrank.output import check_path, replace
 __all__ = ["report_study"]
 
 _TEXTS = (".md", ".txt")
+_CELLS = re.compile(r"(?<!\\)\|")
+_BOLD = re.compile(r"\*\*(.+?)\*\*")
 _MOST_BYTES = 1 << 24
 """Of a figure that is put on the page."""
 
@@ -59,20 +63,49 @@ def report_study(
 
 def _figures(folder: Path) -> list[str]:
     """Return the pictures and texts of figures in the folder; tables of results are on the page already."""
-    parts = []
+    files: dict[str, list[Path]] = {}
     for file in sorted(folder.iterdir()):
-        if file.suffix not in (".svg", *_TEXTS) or file.stem.startswith("results") or not file.is_file():
-            continue
-        try:
-            if file.stat().st_size > _MOST_BYTES:
-                raise ResourceError(f"{file}: is larger than {_MOST_BYTES:,} bytes; move it elsewhere")
-            content = file.read_bytes()
-        except OSError as error:
-            raise ResourceError(f"{file}: {error.strerror}; the page needs to read it") from error
-        parts.append(f"<h2>{escape(file.stem)}</h2>")
-        if file.suffix == ".svg":
-            image = base64.b64encode(content).decode()
-            parts.append(f'<img alt="{escape(file.stem)}" src="data:image/svg+xml;base64,{image}">')
-        else:
-            parts.append(f"<pre>{escape(content.decode(errors='replace'))}</pre>")
+        if file.suffix in (".svg", *_TEXTS) and not file.stem.startswith("results") and file.is_file():
+            files.setdefault(file.stem, []).append(file)
+    parts = []
+    for name, of_figure in files.items():
+        parts.append(f"<h2>{escape(name)}</h2>")
+        for file in of_figure:
+            content = _content(file)
+            if file.suffix == ".svg":
+                image = base64.b64encode(content).decode()
+                parts.append(f'<img alt="{escape(name)}" src="data:image/svg+xml;base64,{image}">')
+            else:
+                text = content.decode(errors="replace")
+                parts.append(_tables(text) if file.suffix == ".md" else f"<pre>{escape(text)}</pre>")
     return parts
+
+
+def _content(file: Path) -> bytes:
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise ResourceError(f"{file}: is larger than {_MOST_BYTES:,} bytes; move it elsewhere")
+        return file.read_bytes()
+    except OSError as error:
+        raise ResourceError(f"{file}: {error.strerror}; the page needs to read it") from error
+
+
+def _tables(text: str) -> str:
+    """Return Markdown as figures write it, lines and tables, as HTML."""
+    parts = []
+    for is_table, lines in groupby(text.splitlines(), lambda line: line.startswith("|")):
+        if not is_table:
+            around = "\n".join(lines).strip()
+            parts += [f"<pre>{_plain(around)}</pre>"] if around else []
+            continue
+        rows = [[_plain(cell.strip()) for cell in _CELLS.split(line)[1:-1]] for line in lines]
+        top = "".join(f"<th>{cell}</th>" for cell in rows[0])
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows[2:])
+        parts.append(f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>")
+    return "\n".join(parts)
+
+
+def _plain(text: str) -> str:
+    """Return text of Markdown as HTML, with its bold words and escaped characters."""
+    plain = text.replace("\\|", "|").replace("\\*", "*").replace("&lt;", "<")
+    return _BOLD.sub(r"<b>\1</b>", escape(plain))
