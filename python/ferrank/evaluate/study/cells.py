@@ -118,7 +118,9 @@ class Cell:
             "n_test": test.num_rows,
         }
         if hasattr(ranker, "predict"):
-            rows = [common | {"method": self.ranker} | one for one in _predicted(ranker, train, test, roles)]
+            own = train.filter(_kept(train, hidden))
+            predicted = _predicted(ranker, own, test, roles, scales)
+            rows = [common | {"method": self.ranker} | one for one in predicted]
             return pa.Table.from_pylist(rows, SCHEMA)
         rankings: dict[str, Ranking] = {}
         about: dict[str, dict[str, Any]] = {UNWEIGHTED: {"method": UNWEIGHTED}}
@@ -178,9 +180,7 @@ class Cell:
             own.set_params(unlabelled="ignore")
         elif len(hidden) > 0 and getattr(own, "semi_supervised", None) is False:
             # A baseline that ranks for classes or labels, and knows no rows without.
-            known = np.ones(train.num_rows, dtype=bool)
-            known[hidden] = False
-            train = train.filter(pa.array(known))
+            train = train.filter(_kept(train, hidden))
         # Of the ranker that another one tunes or asks, too.
         own.set_params(**{name: 1 for name in settings if name.split("__")[-1] == "n_jobs"})
         if settings.get("random_state", 0) is None:
@@ -215,7 +215,7 @@ class Cell:
 
 
 def _predicted(
-    model: Any, train: pa.Table, test: pa.Table, roles: dict[str, Any]
+    model: Any, train: pa.Table, test: pa.Table, roles: dict[str, Any], scales: Mapping[str, float]
 ) -> Iterator[dict[str, Any]]:
     """Give measures of what a model of one target predicts; of a tree its size, and who chose its splits."""
     target = roles["target"][0]
@@ -236,7 +236,8 @@ def _predicted(
     else:
         true, known = true.astype(np.float64), known.astype(np.float64)
         mean, there = np.nanmean(known), ~np.isnan(true)
-        measures = number_measures(true, predicted, float(variance_of(known[~np.isnan(known)])))
+        variance = scales.get(target, float(variance_of(known[~np.isnan(known)])))
+        measures = number_measures(true, predicted, variance)
         scale = float(((mean - true[there]) ** 2).mean())
         error = float(((predicted[there] - true[there]) ** 2).mean())
         measures["relative_squared_error"] = error / scale if scale > 0 else float("nan")
@@ -250,12 +251,19 @@ def _predicted(
         yield {"measure": name, "value": value, "ranking_seconds": seconds}
 
 
+def _kept(train: pa.Table, hidden: Array) -> pa.Array:
+    """Return which training rows keep their targets."""
+    kept = np.ones(train.num_rows, dtype=bool)
+    kept[hidden] = False
+    return pa.array(kept)
+
+
 def _variances(train: pa.Table, targets: list[str]) -> dict[str, float]:
-    """Return the variances of the numeric targets."""
+    """Return the variances of targets that are floats or integers."""
     found = {}
     for name in targets:
         if pa.types.is_floating(train[name].type) or pa.types.is_integer(train[name].type):
-            values = train[name].drop_null().to_numpy().astype(np.float64)
+            values = train[name].drop_null().cast(pa.float64(), safe=False).to_numpy()
             values = values[~np.isnan(values)]
             found[name] = float(variance_of(values)) if len(values) else 0.0
     return found
@@ -267,12 +275,13 @@ def _scaled(found: Evaluation, variances: Mapping[str, float]) -> dict[str, Arra
     Of other numbers of labelled rows the variance differs: errors of the same size would not be comparable.
     """
     errors = found.by_target.get("rmse")
-    if errors is None or "rrmse" not in found.measures or not variances:
+    if errors is None or "rrmse" not in found.by_target or not variances:
         return found.measures
-    scales = np.array([variances.get(name, 0.0) for name in found.targets])
-    known = scales > 0
-    rrmse = np.full(errors.shape, np.nan)
-    rrmse[:, known] = errors[:, known] / np.sqrt(scales[known])
+    rrmse = found.by_target["rrmse"].copy()
+    for place, name in enumerate(found.targets):
+        if name in variances:
+            variance = variances[name]
+            rrmse[:, place] = errors[:, place] / variance**0.5 if variance > 0 else np.nan
     counts = np.sum(~np.isnan(rrmse), axis=1)
     means = np.nansum(rrmse, axis=1) / np.where(counts > 0, counts, np.nan)
     return {**found.measures, "rrmse": means}
@@ -281,9 +290,7 @@ def _scaled(found: Evaluation, variances: Mapping[str, float]) -> dict[str, Arra
 def _without_targets(train: pa.Table, targets: list[str], hidden: Array) -> pa.Table:
     if not len(hidden):
         return train
-    known = np.ones(train.num_rows, dtype=bool)
-    known[hidden] = False
-    numbers = pa.array(np.arange(train.num_rows), mask=~known)
+    numbers = pa.array(np.arange(train.num_rows), mask=~_kept(train, hidden).to_numpy(False))
     for name in targets:
         place = train.schema.get_field_index(name)
         train = train.set_column(place, train.field(place), train.column(place).take(numbers))
