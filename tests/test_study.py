@@ -38,6 +38,7 @@ from ferrank.evaluate.rows import read_rows
 from ferrank.evaluate.study import PLANS
 from ferrank.evaluate.study.figures import read_figure
 from ferrank.evaluate.study.splits import by_labels, hidden_rows
+from ferrank.evaluate.study.study import keep_figures
 
 DATA = Path(__file__).parent / "data"
 RNG = np.random.default_rng(0)
@@ -1140,8 +1141,9 @@ def test_classes_that_are_not_known_are_spread_over_folds() -> None:
     rankers = {"relief": fr.ReliefRanker(unlabelled="ignore"), "gain": "information_gain"}
     found = Study(data, {"relief": rankers["relief"]}, splits=CrossValidation(3), labelled=[30]).run()
     assert found.values("accuracy")["relief"].notna().all()
-    baseline = Study({"d": fr.Dataset(SIDES, "y")}, {"gain": rankers["gain"]}, labelled=[30]).run()
-    assert baseline.values("accuracy")["gain"].notna().all()
+    others = {"gain": rankers["gain"], "tree": fr.ReliefTree(selector="gini")}
+    baseline = Study(data, others, splits=CrossValidation(3), labelled=[30]).run()
+    assert baseline.values("accuracy")[["gain", "tree"]].notna().all(axis=None)
 
 
 def test_targets_for_which_a_measure_is_not_defined_stay_in_the_tables() -> None:
@@ -1164,7 +1166,9 @@ def test_the_most_labelled_rows_of_each_data_set_are_shown() -> None:
 def test_a_page_shows_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, page = tmp_path / "study", tmp_path / "study.html"
     found = study(folder).run()
-    read_figure({"kind": "ranks"}, folder, "f").make(found, folder, "ranks-of-all")
+    files = read_figure({"kind": "ranks"}, folder, "f").make(found, folder, "ranks-of-all")
+    keep_figures(folder, [*files, folder / "two.md"])
+    (folder / "of another study.md").write_text("old")
     (folder / "two.md").write_text("A & b\n\n| data | a\\|b |\n| --- | ---: |\n| d | **0.5** |\n")
     assert main(["report", str(folder)]) == 0
     assert found.to_text() in capsys.readouterr().out
@@ -1175,6 +1179,7 @@ def test_a_page_shows_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "data:image/svg+xml;base64," in text
     assert found.compare().to_text().splitlines()[0] in text
     assert text.count("<h2>ranks-of-all</h2>") == 1
+    assert "another" not in text
     assert "<pre>A &amp; b</pre>" in text
     assert "<th>a|b</th></tr></thead><tbody><tr><td>d</td><td><b>0.5</b></td></tr></tbody>" in text
     for wrong, message in (
@@ -1201,3 +1206,28 @@ def test_a_page_shows_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_what_neighbors_cannot_judge_by(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(fr.SettingError, match=message):
         WeightedNeighbors(**settings)
+
+
+def test_names_with_bars_keep_their_columns(tmp_path: Path) -> None:
+    row = {"split": "0", "measure": "accuracy", "ranking_seconds": 1.0, "n_train": 6, "n_test": 3}
+    values = {"a|b": 0.5, "c": 0.75}
+    rows = [
+        row | {"data": data, "method": name, "value": value}
+        for data in "xy"
+        for name, value in values.items()
+    ]
+    found = Results(pa.Table.from_pylist(rows))
+    for kind in ("table", "against"):
+        settings = (
+            {"kind": kind, "measure": "accuracy"} if kind == "table" else {"kind": kind, "control": "c"}
+        )
+        [file] = read_figure(settings, tmp_path, "f").make(found, tmp_path, "f")
+        assert r"a\|b" in file.read_text()
+
+
+def test_models_stand_beside_rankings_of_named_judges() -> None:
+    rankers = {"relief": "relief", "tree": fr.ReliefTree(selector="gini")}
+    judges = {"five": WeightedNeighbors(5), "ten": WeightedNeighbors(10)}
+    found = Study({"d": fr.Dataset(SIDES, "y")}, rankers, judge=judges, splits=Repeated(n=2)).run()
+    assert list(found.table("accuracy").columns) == ["unweighted", "relief", "tree"]
+    assert list(found.table("accuracy", judge="ten").columns) == ["unweighted", "relief", "tree"]

@@ -66,11 +66,12 @@ def _run(chosen: argparse.Namespace) -> None:
         stem = "results" if len(measures) == 1 else f"results-{measure}"
         for suffix in (".html", ".md", ".tex", ".csv"):
             found.save(Path(chosen.output) / (stem + suffix), measure)
+    failed = _make_figures(plan, found, Path(chosen.output))
+    for measure in measures:
         print(f"{found.caption(measure)}\n")
         print(found.to_text("markdown", measure))
         if len(found.table(measure).dropna(how="all")) > 1:
             print(found.compare(measure=measure).to_text())
-    failed = _make_figures(plan, found, Path(chosen.output))
     message(f"saved all numbers and tables to {chosen.output}")
     if failed and not plan.missing:
         raise SettingError(
@@ -84,13 +85,16 @@ def _make_figures(plan: Any, found: Any, folder: Path) -> list[str]:
     Data sets that were left out may leave too little for some. What is wrong with one takes no others away.
     """
     from ferrank.errors import FerrankError
+    from ferrank.evaluate.study.study import keep_figures
 
-    failed = []
+    failed: list[str] = []
+    made: list[Path] = []
     for name, figure in plan.figures.items():
         try:
-            figure.make(found, folder, name)
+            made += figure.make(found, folder, name)
         except Exception as error:
             kind = "" if isinstance(error, FerrankError) else f"{type(error).__name__}: "
             message(f"figures.{name}: {kind}{error}")
             failed.append(name)
+    keep_figures(folder, made)
     return failed

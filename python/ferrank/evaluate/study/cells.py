@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow.types import is_floating as is_float
 from sklearn.base import clone
 
 from ferrank import _core
@@ -118,8 +119,11 @@ class Cell:
             "n_test": test.num_rows,
         }
         if hasattr(ranker, "predict"):
-            own = train.filter(_kept(train, hidden))
-            predicted = _predicted(ranker, own, test, roles, scales)
+            known = _known(train, roles["target"]) if len(hidden) else train
+            try:
+                predicted = list(_predicted(ranker, known, test, roles, scales))
+            except SettingError as error:
+                raise SettingError(f"rankers.{self.ranker}: data.{self.data}: {error}") from error
             rows = [common | {"method": self.ranker} | one for one in predicted]
             return pa.Table.from_pylist(rows, SCHEMA)
         rankings: dict[str, Ranking] = {}
@@ -180,7 +184,7 @@ class Cell:
             own.set_params(unlabelled="ignore")
         elif len(hidden) > 0 and getattr(own, "semi_supervised", None) is False:
             # A baseline that ranks for classes or labels, and knows no rows without.
-            train = train.filter(_kept(train, hidden))
+            train = _known(train, roles["target"])
         # Of the ranker that another one tunes or asks, too.
         own.set_params(**{name: 1 for name in settings if name.split("__")[-1] == "n_jobs"})
         if settings.get("random_state", 0) is None:
@@ -251,11 +255,10 @@ def _predicted(
         yield {"measure": name, "value": value, "ranking_seconds": seconds}
 
 
-def _kept(train: pa.Table, hidden: Array) -> pa.Array:
-    """Return which training rows keep their targets."""
-    kept = np.ones(train.num_rows, dtype=bool)
-    kept[hidden] = False
-    return pa.array(kept)
+def _known(train: pa.Table, targets: list[str]) -> pa.Table:
+    """Return the rows that have a target."""
+    is_known = [~np.asarray(train[name].is_null(nan_is_null=is_float(train[name].type))) for name in targets]
+    return train.filter(pa.array(np.logical_or.reduce(is_known)))
 
 
 def _variances(train: pa.Table, targets: list[str]) -> dict[str, float]:
@@ -290,7 +293,9 @@ def _scaled(found: Evaluation, variances: Mapping[str, float]) -> dict[str, Arra
 def _without_targets(train: pa.Table, targets: list[str], hidden: Array) -> pa.Table:
     if not len(hidden):
         return train
-    numbers = pa.array(np.arange(train.num_rows), mask=~_kept(train, hidden).to_numpy(False))
+    known = np.ones(train.num_rows, dtype=bool)
+    known[hidden] = False
+    numbers = pa.array(np.arange(train.num_rows), mask=~known)
     for name in targets:
         place = train.schema.get_field_index(name)
         train = train.set_column(place, train.field(place), train.column(place).take(numbers))

@@ -29,7 +29,7 @@ from ferrank.evaluate.study.figure_checks import (
     check_keys,
     check_with_study,
 )
-from ferrank.evaluate.study.results import TIME, Results, of_labelled
+from ferrank.evaluate.study.results import TIME, Results, markdown_text, of_judge, of_labelled
 from ferrank.output import replace
 
 if TYPE_CHECKING:
@@ -188,7 +188,12 @@ class Table(_Choice):
         """Write ``name.md``."""
         measure = results.measure_of(self.measure)
         table = self.table(results, measure)
-        return [_written(folder / f"{name}.md", f"{MEASURES[measure].title}\n\n{_marked(table, measure)}")]
+        n_trees = self.n_trees if isinstance(self.n_trees, int) else None
+        caption = results.caption(measure, self.labelled, n_trees=n_trees, judge=self.judge)
+        if isinstance(self.n_trees, Mapping):
+            caption += f" Trees: {', '.join(f'{of} {n}' for of, n in self.n_trees.items())}."
+        text = f"{markdown_text(caption)}\n\n{_marked(table, measure)}"
+        return [_written(folder / f"{name}.md", text)]
 
 
 @dataclass(frozen=True)
@@ -256,7 +261,7 @@ class Curve(_Choice):
         if judge is None:
             judge = next(iter(frame["judge"].dropna()), None)
         if judge is not None:
-            frame = frame[frame["judge"] == judge]
+            frame = frame[of_judge(frame, judge)]
         if self.x != "labelled":
             frame = frame[of_labelled(frame, frame["measure"].notna(), self.labelled)]
         if self.x != "n_trees":
@@ -325,7 +330,7 @@ class Saturation(_Choice):
                 one = found[method, measure]
                 enough = _enough(one) if (method, measure) in differs else min(counts)
                 cells.append(f"**{enough}**" if (method, measure) in differs else f"{enough}")
-            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+            lines.append(f"| {markdown_text(method)} | " + " | ".join(cells) + " |")
         lines += ["", "Number of trees that is enough; bold where fewer are worse."]
         return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
 
@@ -424,19 +429,19 @@ class Best(_Choice):
         adjusted = stats.false_discovery_control(np.nan_to_num(raw, nan=1.0)) if raw else []
         p = dict(zip(found, adjusted, strict=True))
         lines = [
-            "| measure | " + " | ".join(self.groups) + " |",
+            "| measure | " + " | ".join(map(markdown_text, self.groups)) + " |",
             "| --- |" + " --- |" * len(self.groups),
         ]
         for measure in measures:
             cells = []
             for group, methods in self.groups.items():
                 if len(methods) == 1:
-                    cells.append(f"{methods[0]} (1.00)")
+                    cells.append(f"{markdown_text(methods[0])} (1.00)")
                     continue
                 one = found[measure, group]
                 ranks = ", ".join(f"{rank:.2f}" for rank in one.mean_rank)
                 star = "\\*" if p[measure, group] < one.alpha else ""
-                cells.append(f"{one.methods[0]}{star} ({ranks})")
+                cells.append(f"{markdown_text(one.methods[0])}{star} ({ranks})")
             lines.append(f"| {MEASURES[measure].title} | " + " | ".join(cells) + " |")
         n = sum(value < 0.05 for value in p.values())
         lines += [
@@ -472,7 +477,8 @@ class Against(_Choice):
                 cells[measure, method] = (int((gain > 0).sum()), int((gain < 0).sum()))
                 raw.append(float(stats.wilcoxon(gain).pvalue) if (gain != 0).any() else 1.0)
         adjusted = dict(zip(cells, stats.false_discovery_control(raw), strict=True))
-        lines = ["| measure | " + " | ".join(methods) + " |", "| --- |" + " ---: |" * len(methods)]
+        named = " | ".join(map(markdown_text, methods))
+        lines = [f"| measure | {named} |", "| --- |" + " ---: |" * len(methods)]
         for measure in measures:
             row = []
             for method in methods:
@@ -587,7 +593,7 @@ class Delta(_Choice):
             f"Δ of areas under the curves of {MEASURES[measure].title} over the number of labelled rows: "
             "above 0 where the first method of the pair is better",
             "",
-            "| data | " + " | ".join(f"{a} – {b}" for a, b in pairs.items()) + " |",
+            "| data | " + " | ".join(markdown_text(f"{a} – {b}") for a, b in pairs.items()) + " |",
             "| --- |" + " ---: |" * len(pairs),
         ]
         gains: dict[str, list[float]] = {a: [] for a in pairs}
@@ -598,7 +604,7 @@ class Delta(_Choice):
                 cells.append("" if np.isnan(gain) else f"{gain:+.4f}")
                 if not np.isnan(gain):
                     gains[a].append(gain)
-            lines.append(f"| {data} | " + " | ".join(cells) + " |")
+            lines.append(f"| {markdown_text(data)} | " + " | ".join(cells) + " |")
         counts = [f"{sum(g > 0 for g in gains[a])} of {len(gains[a])}" for a in pairs]
         lines += ["| above 0 | " + " | ".join(counts) + " |"]
         return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
@@ -635,7 +641,7 @@ def _areas(results: Results, choice: _Choice, measure: str) -> Any:
     frame = _of_trees(frame[(frame["measure"] == measure) & frame["labelled"].notna()])
     judge = choice.judge or next(iter(frame["judge"].dropna()), None)
     if judge is not None:
-        frame = frame[frame["judge"] == judge]
+        frame = frame[of_judge(frame, judge)]
     for key, column, wanted in (("data", "data", choice.data), ("methods", "method", choice.methods)):
         if wanted:
             _check_there(wanted, frame[column], key)
@@ -730,7 +736,7 @@ class Stability(_Choice):
         lines = [
             "Mean instability over the sizes of the lists of best features: 0 the same, 1 as random rankings",
             "",
-            "| data | " + " | ".join(methods) + " |",
+            "| data | " + " | ".join(map(markdown_text, methods)) + " |",
             "| --- |" + " ---: |" * len(methods),
         ]
         for data in self.data or dict.fromkeys(frame["data"]):
@@ -745,7 +751,7 @@ class Stability(_Choice):
                     wide = one.pivot_table("value", "split", "at")
                 cells.append(f"{stability(wide.to_numpy()).canberra.mean():.3f}")
             if any(cells):
-                lines.append(f"| {data} | " + " | ".join(cells) + " |")
+                lines.append(f"| {markdown_text(data)} | " + " | ".join(cells) + " |")
         return [_written(folder / f"{name}.md", "\n".join(lines) + "\n")]
 
 
@@ -899,10 +905,10 @@ class Meta(_Choice):
             f"Accuracy {counts.trace() / counts.sum():.1%} on {len(y)} data sets, by {n_folds}-fold "
             "cross-validation. In a leaf: the data sets of its class, and all.",
             "",
-            "| best / predicted | " + " | ".join(classes) + " |",
+            "| best / predicted | " + " | ".join(map(markdown_text, classes)) + " |",
             "| --- |" + " ---: |" * len(classes),
             *(
-                f"| {one} | " + " | ".join(map(str, row)) + " |"
+                f"| {markdown_text(one)} | " + " | ".join(map(str, row)) + " |"
                 for one, row in zip(classes, counts, strict=True)
             ),
         ]
@@ -968,7 +974,7 @@ class Significant(_Choice):
             f"0.05 / {len(sets)} (Bonferroni); in brackets with the correction of Nadeau and Bengio for "
             "training rows that splits share",
             "",
-            "| | " + " | ".join(methods) + " |",
+            "| | " + " | ".join(map(markdown_text, methods)) + " |",
             "| --- |" + " ---: |" * len(methods),
         ]
         for a in methods:
@@ -976,7 +982,7 @@ class Significant(_Choice):
             for b in methods:
                 won = wins.get((a, b), {True: [], False: []})
                 cells.append("" if a == b else f"{len(won[False])} ({len(won[True])})")
-            lines.append(f"| {a} | " + " | ".join(cells) + " |")
+            lines.append(f"| {markdown_text(a)} | " + " | ".join(cells) + " |")
         for (a, b), won in wins.items():
             if won[False]:
                 lines.append(f"\n{a} over {b}: {', '.join(won[False])}.")
@@ -1110,8 +1116,8 @@ class Published:
             is_beside = method != UNWEIGHTED and one["unweighted"].notna().any()
             sides = f"{int(one['same side'].sum())} of {len(one)}" if is_beside else ""
             lines.append(
-                f"| {MEASURES[measure].title} | {method} | {len(one)} | {one['difference'].mean():+.4f} | "
-                f"{one['difference'].abs().mean():.4f} | {sides} |"
+                f"| {MEASURES[measure].title} | {markdown_text(method)} | {len(one)} | "
+                f"{one['difference'].mean():+.4f} | {one['difference'].abs().mean():.4f} | {sides} |"
             )
         return "\n".join(lines) + "\n"
 
@@ -1190,15 +1196,19 @@ def _marked(table: Any, measure: str) -> str:
     if measure in NO_QUALITIES and measure != TIME:
         best = best * np.nan
     lines = [
-        "| data | " + " | ".join(map(str, table.columns)) + " |",
+        "| data | " + " | ".join(map(markdown_text, table.columns)) + " |",
         "| --- |" + " ---: |" * len(table.columns),
     ]
     for data, row in table.iterrows():
         cells = [
-            "" if np.isnan(value) else f"**{value:.3f}**" if value == best[data] else f"{value:.3f}"
+            ""
+            if np.isnan(value)
+            else f"**{value:.3f}**"
+            if f"{value:.3f}" == f"{best[data]:.3f}"
+            else f"{value:.3f}"
             for value in row
         ]
-        lines.append(f"| {data} | " + " | ".join(cells) + " |")
+        lines.append(f"| {markdown_text(data)} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 

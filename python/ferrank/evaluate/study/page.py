@@ -7,8 +7,9 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from ferrank.errors import ResourceError
+from ferrank.errors import DataError, ResourceError
 from ferrank.evaluate.study.results import PAGE, Results
+from ferrank.evaluate.study.study import figures_in
 from ferrank.output import check_path, replace
 
 __all__ = ["report_study"]
@@ -62,10 +63,10 @@ def report_study(
 
 
 def _figures(folder: Path) -> list[str]:
-    """Return the pictures and texts of figures in the folder; tables of results are on the page already."""
+    """Return the pictures and texts of the figures that the study made."""
     files: dict[str, list[Path]] = {}
-    for file in sorted(folder.iterdir()):
-        if file.suffix in (".svg", *_TEXTS) and not file.stem.startswith("results") and file.is_file():
+    for file in (folder / name for name in figures_in(folder)):
+        if file.suffix in (".svg", *_TEXTS) and file.is_file():
             files.setdefault(file.stem, []).append(file)
     parts = []
     for name, of_figure in files.items():
@@ -84,7 +85,7 @@ def _figures(folder: Path) -> list[str]:
 def _content(file: Path) -> bytes:
     try:
         if file.stat().st_size > _MOST_BYTES:
-            raise ResourceError(f"{file}: is larger than {_MOST_BYTES:,} bytes; move it elsewhere")
+            raise DataError(f"{file}: is larger than {_MOST_BYTES:,} bytes; do the study anew")
         return file.read_bytes()
     except OSError as error:
         raise ResourceError(f"{file}: {error.strerror}; the page needs to read it") from error

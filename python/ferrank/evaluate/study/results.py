@@ -20,7 +20,16 @@ from ferrank.evaluate.measures import MEASURES, check_measure
 from ferrank.evaluate.study.cells import SCHEMA
 from ferrank.output import check_path, mode_of, replace
 
-__all__ = ["MAIN_MEASURES", "PAGE", "TIME", "Results", "checked_decimals", "of_labelled"]
+__all__ = [
+    "MAIN_MEASURES",
+    "PAGE",
+    "TIME",
+    "Results",
+    "checked_decimals",
+    "markdown_text",
+    "of_judge",
+    "of_labelled",
+]
 
 MAIN_MEASURES = ("rrmse", "accuracy", "pooled_auprc")
 """The measures that stand for a task where none is named: numbers, classes, label sets."""
@@ -142,7 +151,7 @@ class Results:
         if judge is not None:
             if judge not in self.judges:
                 raise SettingError(f"judge: no '{judge}' here; {hint(judge, self.judges)}")
-            chosen &= frame["judge"] == judge
+            chosen &= of_judge(frame, judge)
         counts = sorted(set(frame["n_trees"].dropna().astype(int)))
         if counts:
             n_trees = counts[-1] if n_trees is None else n_trees
@@ -217,10 +226,17 @@ class Results:
         """Return the means as they are ranked and tested: rounded to the decimals, but for times."""
         return table if self.decimals is None or measure == TIME else table.round(self.decimals)
 
-    def caption(self, measure: str | None = None, labelled: int | None = None) -> str:
+    def caption(
+        self,
+        measure: str | None = None,
+        labelled: int | None = None,
+        *,
+        n_trees: int | None = None,
+        judge: str | None = None,
+    ) -> str:
         """Return a line that says what :meth:`table` shows."""
         name = self.measure_of(measure)
-        values, frame = self.values(name, labelled), self.frame
+        values, frame = self.values(name, labelled, n_trees=n_trees, judge=judge), self.frame
         parts = [_title(name)]
         if name in MEASURES:
             parts[0] += ", higher is better" if MEASURES[name].higher_is_better else ", lower is better"
@@ -233,11 +249,11 @@ class Results:
         if shown:
             parts.append(f"{shown[0]:,}{f' to {shown[-1]:,}' if len(shown) > 1 else ''} labelled rows")
         if numbers["n_trees"].notna().any():
-            parts.append(f"{int(numbers['n_trees'].max()):,} trees")
+            parts.append(f"{n_trees or int(numbers['n_trees'].max()):,} trees")
         judges = list(dict.fromkeys(numbers["judge"].dropna()))
         if name != TIME and judges:
-            parts.append(f"judge '{judges[0]}'")
-        table = self.table(name, labelled)
+            parts.append(f"judge '{judge or judges[0]}'")
+        table = self.table(name, labelled, n_trees=n_trees, judge=judge)
         undefined = [str(data) for data, row in table.iterrows() if row.isna().all()]
         line = "; ".join(parts)
         if undefined:
@@ -307,7 +323,7 @@ class Results:
             best = table.max(axis=1) if MEASURES[name].higher_is_better else table.min(axis=1)
         head = ["data", *map(str, table.columns)]
         rows = [
-            [str(data), *(_cell(value, value == best[data], how) for value in row)]
+            [str(data), *(_cell(value, f"{value:.3f}" == f"{best[data]:.3f}", how) for value in row)]
             for data, row in table.iterrows()
         ]
         return _FORMS[how](head, rows)
@@ -352,7 +368,7 @@ class Results:
         else:
             how: Literal["markdown", "latex"] = "markdown" if suffix == ".md" else "latex"
             line = self.caption(measure)
-            line = f"{_md_text(line)}\n\n" if how == "markdown" else f"% {line}\n"
+            line = f"{markdown_text(line)}\n\n" if how == "markdown" else f"% {line}\n"
             path.write_text(line + self.to_text(how, measure), encoding="utf-8")
 
     def _page(self, measure: str | None) -> str:
@@ -393,6 +409,11 @@ def _by_ranker(times: Any) -> Any:
     }
     renamed = times.rename(columns=shared)
     return renamed.loc[:, ~renamed.columns.duplicated()]
+
+
+def of_judge(frame: Any, judge: str) -> Any:
+    """Return which rows are of the judge, or of models, which are judged by what they predict themselves."""
+    return (frame["judge"] == judge) | frame["judge"].isna()
 
 
 def of_labelled(frame: Any, chosen: Any, labelled: int | None) -> Any:
@@ -438,13 +459,14 @@ def _marked(text: str, is_best: bool, how: str) -> str:
     return f"{marks[0]}{text}{marks[1]}" if is_best else text
 
 
-def _md_text(text: str) -> str:
-    return text.translate({ord("|"): "\\|", ord("<"): "&lt;"})
+def markdown_text(text: Any) -> str:
+    """Return a text for a cell of a Markdown table."""
+    return str(text).translate({ord("|"): "\\|", ord("<"): "&lt;"})
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    rows = [[_md_text(row[0]), *row[1:]] for row in rows]
-    lines = [[*map(_md_text, head)], ["---"] + ["---:"] * (len(head) - 1), *rows]
+    rows = [[markdown_text(row[0]), *row[1:]] for row in rows]
+    lines = [[*map(markdown_text, head)], ["---"] + ["---:"] * (len(head) - 1), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 

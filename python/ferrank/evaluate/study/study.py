@@ -43,13 +43,15 @@ from ferrank.rankers.estimators import RANKERS, ranker_of
 from ferrank.ranking.text import shorten
 from ferrank.resources import check_processes
 
-__all__ = ["Study"]
+__all__ = ["Study", "figures_in", "keep_figures"]
 
 Array = np.ndarray[Any, Any]
 Tables = tuple[pa.Table, pa.Table]
 """The rows of a data set that are for training, and those for testing; often the same."""
 Work = tuple[Cell, Callable[[Tables], pa.Table]]
 _ROWS_AT_ONCE = 1 << 16
+_FIGURES = "figures"
+"""The key of the files of figures in ``study.json``."""
 _MOST_CELLS = 1_000_000
 _MOST_BYTES = 100
 """Of the name of a data set or ranker in the name of a file, which has both and takes 255."""
@@ -604,6 +606,29 @@ def _is_of(cell: Cell, table: pa.Table) -> bool:
     return all(set(table[name].unique().to_pylist()) == known for name, known in expected.items()) and all(
         one in (cell.ranker, UNWEIGHTED) or str(one).startswith(f"{cell.ranker}:") for one in methods
     )
+
+
+def keep_figures(folder: Path, files: Sequence[Path]) -> None:
+    """Note the files of figures that were made of the results in a folder."""
+    path = folder / "study.json"
+    about = _read_about(path) | {_FIGURES: json.dumps([file.name for file in files])}
+    replace(path, lambda partial: partial.write_text(json.dumps(about, indent=1), encoding="utf-8"))
+
+
+def figures_in(folder: Path) -> list[str]:
+    """Return the names of the files of figures that were made of the results in a folder."""
+    path = folder / "study.json"
+    if not path.exists():
+        return []
+    try:
+        names = json.loads(_read_about(path).get(_FIGURES, "[]"))
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(
+        isinstance(name, str) and Path(name).name == name for name in names
+    ):
+        raise DataError(f"{path}: '{_FIGURES}' are no names of files; do the study anew")
+    return names
 
 
 def _read_about(path: Path) -> dict[str, str]:
