@@ -494,11 +494,14 @@ mod tests {
             spread(&|i| 1.0 + i * f64::EPSILON),
             spread(&|i| (i - 127.0) * (f64::MAX / 127.5)),
             spread(&|i| i * tiny),
+            // Three in one cell, all others apart.
+            [spread(&|i| i), vec![100.0 + 1e-9, 100.0 + 2e-9]].concat(),
             vec![3.0],
             vec![0.0, tiny],
             vec![-f64::MAX, f64::MAX],
         ];
-        for cuts in all {
+        for mut cuts in all {
+            cuts.sort_unstable_by(f64::total_cmp);
             let mut values: Vec<f64> = cuts.iter().flat_map(|&cut| [cut, cut.next_up(), cut.next_down()]).collect();
             values.extend(cuts.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])));
             values.extend([0.0, -0.0, 1e300, -1e300, f64::MAX, f64::MIN]);
