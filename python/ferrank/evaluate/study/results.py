@@ -388,7 +388,10 @@ class Results:
         if min(compared.shape) > 1 and name in MEASURES:
             found = self.compare(*compared.columns, measure=name)
             parts += ["<h2>Comparison</h2>", f"<pre>{escape(found.to_text())}</pre>"]
-        parts += ["<h2>Seconds for a ranking</h2>", self.seconds().to_html(float_format="{:.2f}".format)]
+        times = self.seconds()
+        times = times.loc[[data for data in table.index if data in times.index]].dropna(axis=1, how="all")
+        shown = times.to_html(float_format="{:.3f}".format, na_rep="–")
+        parts += ["<h2>Seconds for a ranking</h2>", shown]
         return parts
 
     def __repr__(self) -> str:
