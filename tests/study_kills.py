@@ -2,8 +2,8 @@
 
 ``python tests/study_kills.py --kills 10`` starts ``ferrank study`` with 20 data sets, 10 rankers and 10
 splits, kills it with SIGKILL at random moments, and lets a last run complete it. Prints how many cells each
-run found and left. Exits with 1 if a cell was done twice, or if the numbers are not those of a study that was
-not killed.
+run found and left. Exits with 1 if a cell was computed twice, or if the numbers differ from those of a
+study that was not killed.
 """
 
 import argparse
@@ -94,11 +94,11 @@ def main() -> int:
                 process.kill()
             process.wait()
             now = cells(parts)
-            twice += sum(now.get(name) != told for name, told in before.items())
+            twice += sum(now.get(name) != written for name, written in before.items())
             print(f"kill {kill + 1}: {len(before):,} cells found, {len(now):,} left", flush=True)
             before = now
         last = study(file, parts).wait()
-        twice += sum(cells(parts).get(name) != told for name, told in before.items())
+        twice += sum(cells(parts).get(name) != written for name, written in before.items())
         same = last == 0 and numbers(parts).equals(numbers(whole))
         print(f"cells done twice: {twice}; numbers: {'the same' if same else 'OTHERS'}")
         return 0 if same and not twice else 1

@@ -1189,6 +1189,9 @@ def test_a_page_shows_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ):
         assert main(wrong) == 2
         assert message in capsys.readouterr().err
+    study(folder).run()
+    assert main(["report", str(folder), "-o", str(page)]) == 0
+    assert "ranks-of-all" not in page.read_text(), "figures are of the results before"
     (folder / "results.arrow").write_bytes(b"ARROW1")
     assert main(["report", str(folder)]) == 2
     assert "do the study anew" in capsys.readouterr().err

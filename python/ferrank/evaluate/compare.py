@@ -248,7 +248,7 @@ def _results(results: Any) -> tuple[list[str], Array]:
 
 
 def significant(values: Array) -> Array:
-    """Return the values to 12 digits: what rounding errors leave in the last ones tells no equals apart."""
+    """Return the values rounded to 12 significant digits, so that rounding errors do not break ties."""
     return np.array([float(f"{value:.12g}") for value in values.ravel()]).reshape(values.shape)
 
 

@@ -5,7 +5,7 @@ engine are not bound to this.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ferrank.data.tables import as_table, numbers_of
 from ferrank.data.values import group_numbers, unlike
 from ferrank.errors import DataError
 
-__all__ = ["MOST_CELLS", "Encoder", "Rows", "read_rows", "read_table", "unit_range"]
+__all__ = ["MOST_CELLS", "Encoder", "Rows", "known_rows", "read_rows", "read_table", "unit_range"]
 
 Array = np.ndarray[Any, Any]
 
@@ -150,6 +150,16 @@ class Rows:
             "hierarchy": self.hierarchy,
         }
         return ranker._rank_source(Source.table(table, self.source), roles)
+
+
+def known_rows(table: pa.Table, targets: Sequence[str]) -> pa.Array:
+    """Return which rows have some target, an array of booleans; NaN is none."""
+
+    def known(name: str) -> np.ndarray[Any, Any]:
+        nan_too = pa.types.is_floating(table[name].type)
+        return ~np.asarray(table[name].is_null(nan_is_null=nan_too))
+
+    return pa.array(np.any([known(name) for name in targets], axis=0))
 
 
 def read_rows(source: Source, roles: Mapping[str, Any], hierarchy_decay: float | None = None) -> Rows:

@@ -109,7 +109,7 @@ def splits_of(rows: Rows, folds: int, repeats: int, seed: int) -> list[tuple[Arr
         return list(RepeatedKFold(n_splits=folds, n_repeats=repeats, random_state=seed).split(places))
     classes = rows.target_numbers()[:, 0]
     counts = np.unique(classes[~np.isnan(classes)], return_counts=True)[1]
-    # Rows without a class are spread as those of one class.
+    # Rows without a class are stratified as a class of their own.
     classes = np.nan_to_num(classes, nan=-1.0)
     if len(counts) < 2:
         raise DataError(f"{rows.source}: the target '{rows.targets.column_names[0]}' has a single class")

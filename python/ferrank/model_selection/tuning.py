@@ -24,6 +24,7 @@ from ferrank.data.source import read_all
 from ferrank.data.values import group_numbers
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
+from ferrank.evaluate.rows import known_rows
 from ferrank.evaluate.splits import group_folds
 from ferrank.progress import Progress
 from ferrank.rankers.base import Ranker
@@ -288,13 +289,7 @@ def _runs(ranker: Ranker, grid: dict[str, Sequence[Any]]) -> list[tuple[Ranker, 
 
 def _labelled(rows: pa.Table, targets: Sequence[str]) -> np.ndarray[Any, Any]:
     """Return the numbers of the rows that have some target; NaN is none."""
-
-    def known(name: str) -> np.ndarray[Any, Any]:
-        column = rows[name]
-        nan_too = pa.types.is_floating(column.type)
-        return ~np.asarray(column.is_null(nan_is_null=nan_too))
-
-    return np.flatnonzero(np.any([known(name) for name in targets], axis=0))
+    return np.flatnonzero(known_rows(rows, targets).to_numpy(zero_copy_only=False))
 
 
 def _n_labelled(rows: pa.Table, targets: Sequence[str]) -> int:

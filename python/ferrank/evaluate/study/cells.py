@@ -3,26 +3,28 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow.types import is_floating as is_float
+import pyarrow.feather
 from sklearn.base import clone
 
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
-from ferrank.errors import SettingError
+from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures, variance_of
 from ferrank.evaluate.rankings import collect
+from ferrank.evaluate.rows import known_rows
 from ferrank.evaluate.study.judges import Judge
 from ferrank.evaluate.synth import perturb
 from ferrank.ranking import Ranking
 from ferrank.run import finish
 
-__all__ = ["OF_MODELS", "SCHEMA", "Cell", "NoisyTruth"]
+__all__ = ["OF_MODELS", "SCHEMA", "Cell", "NoisyTruth", "read_numbers"]
 
 Array = np.ndarray[Any, Any]
 
@@ -47,6 +49,24 @@ SCHEMA = pa.schema(
 ``labelled`` is null where all training rows are, ``n_trees`` where a ranker was not asked for several numbers
 of trees, ``judge`` where there is one without a name, ``at`` where a measure is no curve.
 """
+
+
+def read_numbers(path: Path) -> pa.Table:
+    """Return the results in a file, which anybody may have written to.
+
+    Raises
+    ------
+    DataError, OSError, MemoryError, pyarrow.ArrowException
+        It holds no results; the message does not name the file.
+    """
+    # A pipe waits for a writer, and a device may never end.
+    if not path.is_file():
+        raise DataError("is no regular file")
+    table = pyarrow.feather.read_table(path)
+    if not table.schema.equals(SCHEMA):
+        raise DataError("holds no results of a study")
+    table.validate(full=True)
+    return table
 
 
 OF_MODELS = ("relative_squared_error", "n_nodes", "splits_by_relief")
@@ -119,7 +139,7 @@ class Cell:
             "n_test": test.num_rows,
         }
         if hasattr(ranker, "predict"):
-            known = _known(train, roles["target"]) if len(hidden) else train
+            known = train.filter(known_rows(train, roles["target"])) if len(hidden) else train
             try:
                 predicted = list(_predicted(ranker, known, test, roles, scales))
             except SettingError as error:
@@ -184,7 +204,7 @@ class Cell:
             own.set_params(unlabelled="ignore")
         elif len(hidden) > 0 and getattr(own, "semi_supervised", None) is False:
             # A baseline that ranks for classes or labels, and knows no rows without.
-            train = _known(train, roles["target"])
+            train = train.filter(known_rows(train, roles["target"]))
         # Of the ranker that another one tunes or asks, too.
         own.set_params(**{name: 1 for name in settings if name.split("__")[-1] == "n_jobs"})
         if settings.get("random_state", 0) is None:
@@ -253,12 +273,6 @@ def _predicted(
         measures["splits_by_relief"] = chosen.get("relief", 0) / splits if splits else float("nan")
     for name, value in measures.items():
         yield {"measure": name, "value": value, "ranking_seconds": seconds}
-
-
-def _known(train: pa.Table, targets: list[str]) -> pa.Table:
-    """Return the rows that have a target."""
-    is_known = [~np.asarray(train[name].is_null(nan_is_null=is_float(train[name].type))) for name in targets]
-    return train.filter(pa.array(np.logical_or.reduce(is_known)))
 
 
 def _variances(train: pa.Table, targets: list[str]) -> dict[str, float]:

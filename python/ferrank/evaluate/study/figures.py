@@ -29,7 +29,7 @@ from ferrank.evaluate.study.figure_checks import (
     check_keys,
     check_with_study,
 )
-from ferrank.evaluate.study.results import TIME, Results, markdown_text, of_judge, of_labelled
+from ferrank.evaluate.study.results import TIME, Results, markdown_text, marked_cells, of_judge, of_labelled
 from ferrank.output import replace
 
 if TYPE_CHECKING:
@@ -1200,15 +1200,7 @@ def _marked(table: Any, measure: str) -> str:
         "| --- |" + " ---: |" * len(table.columns),
     ]
     for data, row in table.iterrows():
-        cells = [
-            ""
-            if np.isnan(value)
-            else f"**{value:.3f}**"
-            if f"{value:.3f}" == f"{best[data]:.3f}"
-            else f"{value:.3f}"
-            for value in row
-        ]
-        lines.append(f"| {markdown_text(data)} | " + " | ".join(cells) + " |")
+        lines.append(f"| {markdown_text(data)} | " + " | ".join(marked_cells(row, best[data], gap="")) + " |")
     return "\n".join(lines) + "\n"
 
 

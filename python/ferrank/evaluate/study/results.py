@@ -1,7 +1,7 @@
 """The results of a study: every number in one table, and tables and tests of it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -17,7 +17,7 @@ from ferrank.data.opening import cause_of
 from ferrank.errors import DataError, ResourceError, SettingError, hint
 from ferrank.evaluate.compare import Comparison, compare
 from ferrank.evaluate.measures import MEASURES, check_measure
-from ferrank.evaluate.study.cells import SCHEMA
+from ferrank.evaluate.study.cells import read_numbers
 from ferrank.output import check_path, mode_of, replace
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Results",
     "checked_decimals",
     "markdown_text",
+    "marked_cells",
     "of_judge",
     "of_labelled",
 ]
@@ -322,10 +323,7 @@ class Results:
         if name in MEASURES:
             best = table.max(axis=1) if MEASURES[name].higher_is_better else table.min(axis=1)
         head = ["data", *map(str, table.columns)]
-        rows = [
-            [str(data), *(_cell(value, f"{value:.3f}" == f"{best[data]:.3f}", how) for value in row)]
-            for data, row in table.iterrows()
-        ]
+        rows = [[str(data), *marked_cells(row, best[data], how)] for data, row in table.iterrows()]
         return _FORMS[how](head, rows)
 
     @classmethod
@@ -340,12 +338,7 @@ class Results:
         if mode_of(Path(path)) is None:
             raise ResourceError(f"{os.fspath(path)}: no such file; a study writes it when all cells are done")
         try:
-            if not Path(path).is_file():
-                raise DataError("is no regular file")
-            table = pyarrow.feather.read_table(path)
-            if not table.schema.equals(SCHEMA):
-                raise DataError("holds no results of a study")
-            table.validate(full=True)
+            table = read_numbers(Path(path))
             decimals = (table.schema.metadata or {}).get(_DECIMALS)
             return cls(table, decimals=checked_decimals(None if decimals is None else int(decimals)))
         except (OSError, MemoryError, ValueError, pa.ArrowException) as error:
@@ -453,13 +446,11 @@ def _most_run(table: Any) -> list[str]:
     return list(table.columns[counts == counts.max()])
 
 
-def _cell(value: float, is_best: bool, how: str) -> str:
-    return "–" if np.isnan(value) else _marked(f"{value:.3f}", is_best, how)
-
-
-def _marked(text: str, is_best: bool, how: str) -> str:
-    marks = {"markdown": ("**", "**"), "latex": ("\\textbf{", "}"), "html": ("<b>", "</b>")}[how]
-    return f"{marks[0]}{text}{marks[1]}" if is_best else text
+def marked_cells(row: Iterable[float], best: float, how: str = "markdown", *, gap: str = "–") -> list[str]:
+    """Return numbers as texts, ``gap`` for NaN; those that equal the best to the digits shown are marked."""
+    start, end = {"markdown": ("**", "**"), "latex": ("\\textbf{", "}"), "html": ("<b>", "</b>")}[how]
+    texts = [gap if np.isnan(value) else f"{value:.3f}" for value in row]
+    return [f"{start}{text}{end}" if text == f"{best:.3f}" else text for text in texts]
 
 
 def markdown_text(text: Any) -> str:

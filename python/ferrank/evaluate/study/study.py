@@ -32,7 +32,7 @@ from ferrank.evaluate.baselines import BASELINES
 from ferrank.evaluate.evaluation import UNWEIGHTED
 from ferrank.evaluate.measures import MEASURES, measures_of
 from ferrank.evaluate.rows import read_rows
-from ferrank.evaluate.study.cells import OF_MODELS, SCHEMA, Cell, NoisyTruth
+from ferrank.evaluate.study.cells import OF_MODELS, Cell, NoisyTruth, read_numbers
 from ferrank.evaluate.study.judges import Judge, WeightedNeighbors
 from ferrank.evaluate.study.results import TIME, Results, checked_decimals
 from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidden_rows
@@ -347,7 +347,8 @@ class Study:
                 raise SettingError(
                     f"{differs}: {what} than of the results in {self.folder}; take another folder"
                 )
-            about = known | about
+            # What was drawn before is of other results.
+            about = {key: value for key, value in known.items() if key != _FIGURES} | about
         files = {cell: in_folder / f"{_file_name(cell)}.arrow" for cell in cells}
         there = {cell: file for cell, file in files.items() if os.path.lexists(file)}
         if there and not path.exists():
@@ -585,13 +586,7 @@ def _coded(name: str, kept: str = "") -> str:
 def _read(path: Path, cell: Cell) -> pa.Table:
     """Return the results in the file of a cell; anybody may have written to it."""
     try:
-        # A pipe waits for a writer, and a device may never end.
-        if not path.is_file():
-            raise DataError("is no regular file")
-        table = pyarrow.feather.read_table(path)
-        if not table.schema.equals(SCHEMA):
-            raise DataError("holds no results of a study")
-        table.validate(full=True)
+        table = read_numbers(path)
         if not table.num_rows or not _is_of(cell, table):
             raise DataError("holds no results of this cell")
     except (OSError, MemoryError, DataError, pa.ArrowException) as error:

@@ -70,7 +70,7 @@ const MOST_CELLS: usize = 1 << 13;
 const MOST_CROWDED: f64 = 0.05;
 
 impl<F: Fn(usize) -> f64> Lookup<F> {
-    /// For the codes of so many values.
+    /// Prepares the search for the codes of `n_values` values among cuts that ascend.
     pub(super) fn new(n_cuts: usize, cut: F, n_values: usize) -> Self {
         let fine = (n_cuts / n_values.max(1)).next_power_of_two().trailing_zeros();
         let mut padded = Vec::with_capacity(2 * (n_cuts >> fine).next_power_of_two());
@@ -143,7 +143,7 @@ impl Grid {
         const BLOCK: usize = 256;
         let arch = Arch::new();
         let mut places = [0; BLOCK];
-        // The mask takes nothing away, but tells the compiler that the places are there.
+        // The mask changes no index; with it the compiler needs no bounds checks.
         let last = cells.len() - 1;
         let cells = &cells[..last + 1];
         for (block, values) in values.chunks(BLOCK).enumerate() {
@@ -208,7 +208,7 @@ impl<F: Fn(usize) -> f64, E: FnMut(usize, u16)> WithSimd for Encode<'_, F, E> {
         const LANES: usize = 16;
         let (&Steps { ref starts, ref padded, steps, fine }, grid) = (self.search, self.lookup.grid);
         let (n_cuts, cut_at) = (self.lookup.n_cuts, &self.lookup.cut);
-        // The masks take nothing away, but tell the compiler that the places are there.
+        // The masks change no index; with them the compiler needs no bounds checks.
         let (last_cell, last) = (starts.len() - 1, padded.len() - 1);
         let (starts, padded) = (&starts[..last_cell + 1], &padded[..last + 1]);
         for (block, values) in self.values.chunks(LANES).enumerate() {
