@@ -3,15 +3,48 @@
 //! The error is a mean over the targets: the relative root squared error of a numeric target, the error rate of a
 //! nominal target. For labels this mean is the Hamming loss. Label sets of a hierarchy are one target, whose error is
 //! the Hamming loss weighted by the shares of the labels.
+//!
+//! The terms of rows are rounded to a [`Grid`], so that sums have the same bits in any order of the rows: a tree can be
+//! judged leaf by leaf.
 
 use super::walk::Walk;
-use crate::oob::{LeafPredictions, OobView, OutOfBagRows, mean};
+use crate::oob::{LeafPredictions, OutOfBagRows, mean};
 use crate::oob::{Numeric, Targets};
 use ferrank_data::labels::compare;
 use ferrank_data::profile::MISSING_U16;
 
 /// Errors up to this are rounding noise; errors are relative to those of the mean.
 pub(super) const NO_ERROR: f64 = 1e-12;
+
+/// Fixed-point numbers. All sums of them are exact.
+#[derive(Clone, Copy)]
+struct Grid {
+    /// Steps in 1, a power of two.
+    scale: f64,
+}
+
+impl Grid {
+    /// For terms of up to `most` in absolute value, and up to `total` together.
+    fn new(most: f64, total: f64) -> Self {
+        /// So that the scale is finite, also where all terms are 0.
+        const MOST_BITS: f64 = 1000.0;
+        // Terms have 50 bits, which rounding needs; sums and their differences 61.
+        let bits = (50.0 - most.log2().ceil()).min(61.0 - total.log2().ceil());
+        Grid { scale: bits.min(MOST_BITS).exp2() }
+    }
+
+    /// The nearest number of steps. A conversion of types would also be right, but is not vectorized.
+    #[inline(always)]
+    fn steps(self, value: f64) -> i64 {
+        // Up to 2^51 in absolute value, a number that this is added to is rounded to an integer, in its lowest bits.
+        const INTEGERS: f64 = 1.5 * (1u64 << 52) as f64;
+        ((value * self.scale + INTEGERS).to_bits() as i64).wrapping_sub(INTEGERS.to_bits() as i64)
+    }
+
+    fn value(self, steps: i64) -> f64 {
+        steps as f64 / self.scale
+    }
+}
 
 /// How the errors of the targets are combined into one number.
 pub(super) struct ErrorScale {
@@ -23,6 +56,10 @@ pub(super) struct ErrorScale {
     difference: Vec<f64>,
     /// Number of targets with an error.
     n_targets: f64,
+    /// Of the squared errors of a numeric target.
+    squares: Grid,
+    /// Of the errors of a row on nominal targets and label sets.
+    mistakes: Grid,
 }
 
 impl ErrorScale {
@@ -48,8 +85,15 @@ impl ErrorScale {
         let (nominal, sets): (Vec<f64>, Vec<f64>) = (nominal.collect(), sets.collect());
         let n_targets = spread.iter().chain(&nominal).chain(&sets).filter(|&&size| size > 0.0).count() as f64;
         let share = |&weight: &f64| if weight > 0.0 { 1.0 / (n_targets * weight) } else { 0.0 };
-        let (mistake, difference) = (nominal.iter().map(share).collect(), sets.iter().map(share).collect());
-        ErrorScale { spread, mistake, difference, n_targets }
+        let (mistake, difference): (Vec<f64>, Vec<f64>) =
+            (nominal.iter().map(share).collect(), sets.iter().map(share).collect());
+        let weights = || rows.iter().map(|row| targets.weight(row));
+        let (most, total) = (weights().fold(0.0, f64::max), weights().sum::<f64>());
+        // Values are within 1 of 0, and so are their means.
+        let squares = Grid::new(4.0 * most, 4.0 * total);
+        // All labels of a set together weigh 1.
+        let mistakes = Grid::new(most * mistake.iter().chain(&difference).sum::<f64>(), 1.0);
+        ErrorScale { spread, mistake, difference, n_targets, squares, mistakes }
     }
 
     /// Returns true if some targets are nominal or label sets.
@@ -58,7 +102,7 @@ impl ErrorScale {
     }
 
     /// The error of the prediction of `leaf` for `row` on nominal targets and label sets.
-    fn mistakes(&self, targets: &Targets<'_>, row: usize, leaves: &LeafPredictions, leaf: usize) -> f64 {
+    fn mistakes(&self, targets: &Targets<'_>, row: usize, leaves: &LeafPredictions, leaf: usize) -> i64 {
         let (classes, predicted_sets) = leaves.classes_and_sets(leaf);
         let mut sum = 0.0;
         for (((codes, _), &class), mistake) in targets.nominal.iter().zip(classes).zip(&self.mistake) {
@@ -71,19 +115,27 @@ impl ErrorScale {
                 sum += compare(set, predicted, &sets.shares).0 * difference;
             }
         }
-        targets.weight(row) * sum
+        self.mistakes.steps(targets.weight(row) * sum)
     }
 }
 
-/// The errors of a tree, and their changes by each permuted feature.
+/// What the errors of rows at leaves follow from.
+#[derive(Clone, Copy)]
+pub(super) struct Judge<'a> {
+    pub(super) scale: &'a ErrorScale,
+    pub(super) targets: &'a Targets<'a>,
+    pub(super) leaves: &'a LeafPredictions,
+}
+
+/// The errors of a tree, and their changes by each permuted feature, all in steps of the grids of the scale.
 pub(super) struct ErrorSums {
     /// n_numeric
-    squares: Vec<f64>,
-    mistakes: f64,
+    squares: Vec<i64>,
+    mistakes: i64,
     /// n_columns x n_numeric
-    square_changes: Vec<f64>,
+    square_changes: Vec<i64>,
     /// n_columns
-    mistake_changes: Vec<f64>,
+    mistake_changes: Vec<i64>,
     group: Group,
 }
 
@@ -94,49 +146,58 @@ struct Group {
     /// n_rows x n_numeric; NaN where missing.
     values: Vec<f64>,
     /// n_rows x n_numeric; squared errors.
-    squares: Vec<f64>,
-    mistakes: Vec<f64>,
+    squares: Vec<i64>,
+    /// n_rows; empty if no target has mistakes.
+    mistakes: Vec<i64>,
 }
 
 /// The weighted squared error of predicting `mean`; 0 if the value is missing.
 #[inline(always)]
-fn square(value: f64, mean: f64, weight: f64) -> f64 {
+fn square(grid: Grid, value: f64, mean: f64, weight: f64) -> i64 {
     let error = value - mean;
-    if error.is_nan() { 0.0 } else { weight * error * error }
+    grid.steps(if error.is_nan() { 0.0 } else { weight * error * error })
 }
 
 impl ErrorSums {
     pub(super) fn new(scale: &ErrorScale, n_columns: usize) -> Self {
         let n_numeric = scale.spread.len();
         ErrorSums {
-            squares: vec![0.0; n_numeric],
-            mistakes: 0.0,
-            square_changes: vec![0.0; n_columns * n_numeric],
-            mistake_changes: vec![0.0; n_columns],
+            squares: vec![0; n_numeric],
+            mistakes: 0,
+            square_changes: vec![0; n_columns * n_numeric],
+            mistake_changes: vec![0; n_columns],
             group: Group::default(),
         }
     }
 
-    /// Adds the errors of `rows` at the leaves in `walk`, and the changes by their detours.
-    pub(super) fn add(&mut self, scale: &ErrorScale, view: &OobView<'_>, rows: &[u32], walk: &Walk) {
-        let OobView { targets, predictions: leaves, .. } = *view;
+    /// Adds the errors of a group of `rows` at the leaves in `walk`, and the changes by their detours.
+    pub(super) fn add(&mut self, judge: Judge<'_>, rows: &[u32], walk: &Walk) {
+        let Judge { scale, targets, leaves } = judge;
         self.group.weights.clear();
         self.group.weights.extend(rows.iter().map(|&row| targets.weight(row as usize)));
         match targets.numeric.len() {
             0 => {}
             // With a constant nothing loops over the targets.
-            1 => self.add_squares(1, targets, leaves.means(), rows, walk),
-            n => self.add_squares(n, targets, leaves.means(), rows, walk),
+            1 => self.add_squares(1, scale.squares, targets, leaves.means(), rows, walk),
+            n => self.add_squares(n, scale.squares, targets, leaves.means(), rows, walk),
         }
         if scale.has_mistakes() {
-            self.add_mistakes(scale, targets, leaves, rows, walk);
+            self.add_mistakes(judge, rows, walk);
         }
     }
 
     /// Adds squared errors of the `n` numeric targets. Each loop does one thing only, so that many of its reads, which
     /// are scattered, are under way at once.
     #[inline(always)]
-    fn add_squares(&mut self, n: usize, targets: &Targets<'_>, means: &[f64], rows: &[u32], walk: &Walk) {
+    fn add_squares(
+        &mut self,
+        n: usize,
+        grid: Grid,
+        targets: &Targets<'_>,
+        means: &[f64],
+        rows: &[u32],
+        walk: &Walk,
+    ) {
         let of = |number: usize| number * n..(number + 1) * n;
         let Group { weights, values, squares, .. } = &mut self.group;
         let (sums, changes) = (&mut self.squares[..n], &mut self.square_changes[..]);
@@ -147,7 +208,7 @@ impl ErrorSums {
         squares.clear();
         for ((values, &weight), &leaf) in values.chunks_exact(n).zip(&*weights).zip(walk.leaves()) {
             let means = &means[of(leaf as usize)];
-            squares.extend(values.iter().zip(means).map(|(&value, &mean)| square(value, mean, weight)));
+            squares.extend(values.iter().zip(means).map(|(&value, &mean)| square(grid, value, mean, weight)));
         }
         for squares in squares.chunks_exact(n) {
             sums.iter_mut().zip(squares).for_each(|(sum, square)| *sum += square);
@@ -157,19 +218,12 @@ impl ErrorSums {
             let (values, squares, means) = (&values[of(row)], &squares[of(row)], &means[of(detour.leaf())]);
             let changes = changes[of(column)].iter_mut().zip(values).zip(squares).zip(means);
             for (((change, &value), &without), &mean) in changes {
-                *change += square(value, mean, weights[row]) - without;
+                *change += square(grid, value, mean, weights[row]) - without;
             }
         }
     }
 
-    fn add_mistakes(
-        &mut self,
-        scale: &ErrorScale,
-        targets: &Targets<'_>,
-        leaves: &LeafPredictions,
-        rows: &[u32],
-        walk: &Walk,
-    ) {
+    fn add_mistakes(&mut self, Judge { scale, targets, leaves }: Judge<'_>, rows: &[u32], walk: &Walk) {
         let of = |row: usize, leaf| scale.mistakes(targets, rows[row] as usize, leaves, leaf);
         let mistakes = &mut self.group.mistakes;
         mistakes.clear();
@@ -181,26 +235,69 @@ impl ErrorSums {
         }
     }
 
+    /// Takes the error of row number `row` of the group that was added last from the change by `column`, because the
+    /// row [arrives](Self::arrive) elsewhere if that is permuted.
+    pub(super) fn depart(&mut self, row: usize, column: usize) {
+        let n = self.squares.len();
+        let changes = self.square_changes[column * n..(column + 1) * n].iter_mut();
+        changes.zip(&self.group.squares[row * n..(row + 1) * n]).for_each(|(change, own)| *change -= own);
+        self.mistake_changes[column] -= self.group.mistakes.get(row).copied().unwrap_or(0);
+    }
+
+    /// Adds the error of `row` at `leaf` to the change by `column`.
+    pub(super) fn arrive(&mut self, Judge { scale, targets, leaves }: Judge<'_>, row: u32, leaf: usize, column: usize) {
+        let (n, row) = (self.squares.len(), row as usize);
+        let changes = self.square_changes[column * n..(column + 1) * n].iter_mut();
+        let means = &leaves.means()[leaf * n..(leaf + 1) * n];
+        for ((change, target), &mean) in changes.zip(&targets.numeric).zip(means) {
+            *change += square(scale.squares, target.at(row), mean, targets.weight(row));
+        }
+        if scale.has_mistakes() {
+            self.mistake_changes[column] += scale.mistakes(targets, row, leaves, leaf);
+        }
+    }
+
     /// The relative increase of the error for each column; the increase itself if there is no error.
     pub(super) fn importances(&self, scale: &ErrorScale) -> Vec<f64> {
         let n_numeric = self.squares.len();
-        let error = |square_changes: &[f64], mistake_change: f64| {
+        let error = |square_changes: &[i64], mistake_change: i64| {
             let relative = |j: usize| {
-                let squares = self.squares[j] + square_changes.get(j).copied().unwrap_or(0.0);
-                if scale.spread[j] > 0.0 { (squares.max(0.0) / scale.spread[j]).sqrt() } else { 0.0 }
+                let squares = self.squares[j] + square_changes.get(j).copied().unwrap_or(0);
+                if scale.spread[j] > 0.0 { (scale.squares.value(squares) / scale.spread[j]).sqrt() } else { 0.0 }
             };
             let numeric: f64 = (0..n_numeric).map(relative).sum();
-            numeric / scale.n_targets.max(1.0) + (self.mistakes + mistake_change)
+            numeric / scale.n_targets.max(1.0) + scale.mistakes.value(self.mistakes + mistake_change)
         };
-        let base = error(&[], 0.0);
+        let base = error(&[], 0);
         let importance = |column: usize| {
             let changes = &self.square_changes[column * n_numeric..(column + 1) * n_numeric];
-            if changes.iter().all(|change| *change == 0.0) && self.mistake_changes[column] == 0.0 {
+            if changes.iter().all(|change| *change == 0) && self.mistake_changes[column] == 0 {
                 return 0.0;
             }
             let increase = error(changes, self.mistake_changes[column]) - base;
             if base > NO_ERROR { increase / base } else { increase }
         };
         (0..self.mistake_changes.len()).map(importance).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_are_as_fine_as_sums_allow() {
+        for (most, total) in [(4.0, 4e3), (4.0, 4e8), (1e-9, 1.0), (1e300, 1e303), (3e-280, 1e-277)] {
+            let grid = Grid::new(most, total);
+            for share in [1.0, 0.7, -1.0 / 3.0, 1e-7, 0.0] {
+                let (value, steps) = (most * share, grid.steps(most * share));
+                assert!((grid.value(steps) - value).abs() <= 0.5 / grid.scale);
+                assert!((steps.unsigned_abs() as f64) <= (1u64 << 50) as f64);
+            }
+            // As many of the greatest terms as the total allows.
+            assert!(grid.steps(most) as f64 * (total / most) <= (1u64 << 61) as f64);
+            assert!(total / most > 1e4 || 1.0 / grid.scale <= most * (0.5f64).powi(49));
+        }
+        assert_eq!(Grid::new(0.0, 0.0).steps(0.0), 0);
     }
 }

@@ -46,7 +46,7 @@ use super::observer::{Harvest, Observer, ScoreMethod, ScoreSize};
 use crate::context::GrowContext;
 use crate::oob::{OobNeeds, OobSize, OobView};
 use crate::params::ForestParams;
-use errors::{ErrorScale, ErrorSums};
+use errors::{ErrorScale, ErrorSums, Judge};
 use measured::JudgedSize;
 use ring::{BLOCK_BYTES, Ring};
 use walk::walk_all;
@@ -160,7 +160,8 @@ impl Trial<'_> {
     fn run<C: Code>(&self) -> Result<ErrorSums> {
         let Trial { view, scale, ring } = *self;
         let mut sums = ErrorSums::new(scale, view.tree.columns.len());
-        walk_all::<C>(view, ring, |_, rows, walk| sums.add(scale, view, rows, walk))?;
+        let judge = Judge { scale, targets: view.targets, leaves: view.predictions };
+        walk_all::<C>(view, ring, |_, rows, walk| sums.add(judge, rows, walk))?;
         Ok(sums)
     }
 }
