@@ -112,7 +112,7 @@ pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result
         profile.targets.iter().map(of_target).sum::<usize>() + weight + book.label_bytes() + book.group_bytes();
     Ok(Needs {
         in_memory: external::bytes_in_memory(rows, &book, params, 1),
-        over_parts: external::bytes_over_parts(rows, row_bytes, params, problem.targets.len()),
+        over_parts: external::bytes_over_parts(rows, (&profile.targets, row_bytes), &book, params),
     })
 }
 

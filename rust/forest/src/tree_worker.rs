@@ -105,8 +105,9 @@ impl<'a> TreeWorker<'a> {
         if let Some(oob) = oob {
             let mut complete = oob.tree();
             complete.add_tree(None, grown, &oob.targets);
+            complete.finish(self.context.store);
             let noted = keeper.as_ref().map(|keeper| &keeper.leaf_of_row);
-            scores.on_tree(&oob.view(tree, &mut complete, &rows, None).noting(noted))?;
+            scores.on_tree(&oob.view(tree, &complete, &rows, None).noting(noted))?;
         }
         if let Some(keeper) = keeper {
             keeper.take(self.context, tree, grown, &rows)?;

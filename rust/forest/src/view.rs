@@ -51,11 +51,6 @@ impl<'a> View<'a> {
         View::from_block(store, base, &NO_BLOCK)
     }
 
-    /// The rows of `chunk`, without values.
-    pub(crate) fn of_codes(chunk: &'a Chunk) -> Self {
-        View::from_chunk(chunk, &NO_BLOCK, &[])
-    }
-
     /// The rows of the store from row `base` on; `block` has their values.
     pub(crate) fn from_block(store: &'a CodeStore, base: usize, block: &'a Block) -> Self {
         View { base, ..View::from_store(store, block) }

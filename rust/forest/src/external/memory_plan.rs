@@ -4,14 +4,15 @@ use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
 use crate::model_error::RowSample;
-use crate::oob::OobSize;
+use crate::oob::{OobNeeds, OobSize, Targets};
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
-use crate::scores::permutation::measured::JudgedSize;
+use crate::scores::permutation::{self, measured::JudgedSize};
 use crate::split::node_sums::SumLayout;
 use crate::tree_buffer::BufferedNode;
 use crate::view::CASCADE;
 use ferrank_data::intake::CHUNK_ROWS;
+use ferrank_data::profile::ColumnProfile;
 use ferrank_data::store::Codebook;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
@@ -60,7 +61,7 @@ impl MemoryPlan {
         let fixed = fixed + if tracks { threads * store.rows / 8 } else { 0 };
         let node = per_node(context) * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
-        let judging = if oob_needs(context.params).is_some() { oob_bytes(context) } else { 0 };
+        let judging = oob_needs(context.params).map_or(0, |needs| oob_bytes(context, needs));
         let left = budget.left();
         if left < least + judging {
             return Err(budget.too_small(least + judging, "growing trees"));
@@ -157,33 +158,38 @@ fn judged_bytes(rows: u64, params: &ForestParams, book: &Codebook) -> f64 {
     JudgedSize { leaves, in_bag, out_of_bag: n - in_bag, n_labels, labels_per_row }.bytes()
 }
 
-/// Bytes that growth over parts takes of `rows` rows whose codes are elsewhere: targets and weights of `row_bytes`, as
-/// they come and as they are kept, and for scores that read out-of-bag rows a tree.
-pub(crate) fn bytes_over_parts(rows: u64, row_bytes: usize, params: &ForestParams, n_targets: usize) -> f64 {
-    let tree = if oob_needs(params).is_some() {
+/// Bytes that growth over parts takes of the rows of `book` whose codes are elsewhere: `targets` and weights of `row_bytes`,
+/// as they come and as they are kept, and for scores that read out-of-bag rows what these need of a tree.
+pub(crate) fn bytes_over_parts(
+    rows: u64,
+    (targets, row_bytes): (&[ColumnProfile], usize),
+    book: &Codebook,
+    params: &ForestParams,
+) -> f64 {
+    let tree = oob_needs(params).map_or(0.0, |needs| {
         let (n, draws) = (rows as f64, params.rows_per_tree(rows) as f64);
         let bag_rows = if params.bootstraps() { -n * (-draws / n).exp_m1() } else { n };
+        let whole = !needs.allow_parts(targets.iter().any(|target| target.missing() > 0));
         let size = OobSize {
-            leaves: bag_rows.min(draws / params.min_samples_leaf.max(1) as f64),
+            leaves: if whole { bag_rows.min(draws / params.min_samples_leaf.max(1) as f64) } else { 0.0 },
             out_of_bag: n - bag_rows,
-            n_features: 0,
-            n_targets,
+            n_features: book.codings.len() * if params.shadows { 2 } else { 1 },
+            n_targets: targets.len(),
             n_rows: rows as usize,
-            is_narrow: true,
+            is_narrow: book.codings.iter().all(|coding| coding.is_narrow()),
         };
         let judged = match params.permutation_measures.is_empty() {
             true => 0.0,
             false => {
                 let OobSize { leaves, out_of_bag, .. } = size;
-                let (n_labels, labels_per_row) = (n_targets, n_targets);
+                let (n_labels, labels_per_row) = (targets.len(), targets.len());
                 JudgedSize { leaves, in_bag: bag_rows, out_of_bag, n_labels, labels_per_row }.bytes()
             }
         };
-        size.tree_bytes() + judged as usize
-    } else {
-        0
-    };
-    2.0 * rows as f64 * row_bytes as f64 + tree as f64
+        let permuted = if needs.predictions { permutation::bytes_of_rows(&size) } else { 0.0 };
+        size.tree_bytes() as f64 + judged + permuted
+    });
+    2.0 * rows as f64 * row_bytes as f64 + tree
 }
 
 fn per_node(context: GrowContext<'_>) -> usize {
@@ -202,27 +208,47 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
     let store = context.store;
     let values = store.targets.iter().chain(store.values.iter()).map(|column| column.row_bytes());
     let raw = store.row_bytes() + values.sum::<usize>() + if store.weights.is_empty() { 0 } else { 8 } + 4;
+    let components = context.space.row_bytes(store.columns());
     // Rows, counts or pairs, twice, because a partition needs a copy; codes and sides.
     let items = 2 * 20 + 4;
     let known = if store.codings.iter().any(|coding| coding.has_missing) { 20 } else { 0 };
+    let own = components + items + known;
     // Nodes are kept only for scores that read out-of-bag rows.
-    let (columns, needs) = (store.columns(), oob_needs(context.params));
-    let nodes = needs.map_or(0, |needs| {
-        let members = if needs.predictions { 8 + 4 } else { 0 };
-        let n_rows = LEAST_ROWS as f64;
-        let n_listed = context.space.n_listed(columns);
-        let contrasts = Contrasts::bytes(&Criterion::new(context.space), n_rows, n_rows, n_listed) / n_rows;
-        2 * size_of::<BufferedNode>() + members + if needs.contrasts { (1.5 * contrasts) as usize } else { 0 }
-    });
-    raw + context.space.row_bytes(columns) + items + known + nodes
+    let Some(needs) = oob_needs(context.params) else { return raw + own };
+    let members = if needs.predictions { 8 + 4 } else { 0 };
+    let n_rows = LEAST_ROWS as f64;
+    let n_listed = context.space.n_listed(store.columns());
+    let contrasts = Contrasts::bytes(&Criterion::new(context.space), n_rows, n_rows, n_listed) / n_rows;
+    let contrasts = if needs.contrasts { (1.5 * contrasts) as usize } else { 0 };
+    let nodes = 2 * size_of::<BufferedNode>() + members + contrasts;
+    if !is_in_parts(context, needs) {
+        return raw + own + nodes;
+    }
+    // The subtree once more, packed. The rows out of the bag come when those of the bag have gone; each has a multiplicity
+    // and a side, and a copy of what a partition moves.
+    let packed = OobSize::bytes_of_leaf(store.targets.len()) + contrasts;
+    let plan = MemoryPlan::with_sizes(0, 0, context);
+    let outside = (store.rows as f64 - plan.bag_rows) / plan.bag_rows.max(1.0);
+    let others = if needs.contrasts { (outside * (raw + components + 2 * 8 + 3) as f64) as usize } else { 0 };
+    own + nodes + packed + raw.max(others)
 }
 
-/// Bytes that a tree and its out-of-bag rows take for the scores that read them.
-fn oob_bytes(context: GrowContext<'_>) -> usize {
+/// Returns true if trees are shown to scores in parts, whichever targets they predict.
+fn is_in_parts(context: GrowContext<'_>, needs: OobNeeds) -> bool {
+    let all: Vec<usize> = (0..context.store.targets.len()).collect();
+    needs.allow_parts(Targets::new(context.store, &all).has_missing())
+}
+
+/// Bytes that a tree and its out-of-bag rows take for the scores that read them, which `needs` describes; of a tree that
+/// is shown in parts, besides the subtree that is at work.
+fn oob_bytes(context: GrowContext<'_>, needs: OobNeeds) -> usize {
     let GrowContext { store, params, .. } = context;
     let plan = MemoryPlan::with_sizes(0, 0, context);
     let size = OobSize {
-        leaves: plan.bag_rows.min(plan.examples / params.min_samples_leaf.max(1) as f64),
+        leaves: match is_in_parts(context, needs) {
+            true => 0.0,
+            false => plan.bag_rows.min(plan.examples / params.min_samples_leaf.max(1) as f64),
+        },
         out_of_bag: store.rows as f64 - plan.bag_rows,
         n_features: store.codings.len(),
         n_targets: store.targets.len(),

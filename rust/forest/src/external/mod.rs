@@ -7,7 +7,8 @@
 //! a node whose rows fit the memory is a bucket
 //! for each group of trees, as many as fit on the disk
 //!     one pass over the store: rows of buckets to a scratch file     (buckets)
-//!     for each tree, bucket by bucket: grow the subtree in memory, add up its splits in preorder
+//!     for each tree: its rows out of the bag by bucket, if scores read them
+//!         bucket by bucket: grow the subtree in memory, add up its splits in preorder, show it to scores
 //! ```
 //!
 //! A pass reads the store once for all trees. Blocks of 65,536 rows are routed down each tree from its root, so that no
@@ -30,7 +31,7 @@ mod tests;
 mod upper_tree;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pulp::Arch;
 use rayon::prelude::*;
@@ -41,7 +42,7 @@ use super::context::GrowContext;
 use super::criterion::{Criterion, WEIGHT};
 use super::grow::{Grower, SubtreeRoot, SubtreeRows};
 use super::model_error::RowSample;
-use super::oob::{OobContext, OutOfBagRows};
+use super::oob::{OobContext, OobTree, OutOfBagRows, TreeColumns};
 use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
 use access::Parts;
@@ -117,6 +118,7 @@ fn grow_in(
     let needs = oob_needs(context.params);
     let oob = needs.map(|needs| OobContext::new(context, needs, subset, Some(place.scratch())));
     let predicted = oob.as_ref().and_then(OobContext::predicted);
+    let columns = Arc::new(if oob.is_some() { TreeColumns::all(context.store) } else { TreeColumns::default() });
     let passes = Passes::new(context);
     let numbers = trees.iter().flat_map(|&tree| std::iter::once(tree).chain(context.companions(tree)));
     let mut trees: Vec<UpperTree> = numbers.map(|number| UpperTree::new(number, context, plan)).collect();
@@ -130,13 +132,18 @@ fn grow_in(
     }
     let growers = Mutex::new(Vec::new());
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
-    for group in trees.chunks_mut(plan.trees_on_disk()) {
+    let together = match place {
+        Place::Store(_) => plan.trees_on_disk(),
+        // What parts have collected takes memory of other machines.
+        Place::Parts(..) => plan.at_once,
+    };
+    for group in trees.chunks_mut(together) {
         // The sums of open nodes are no longer in memory here.
         let stored = match place {
             Place::Store(scratch) => {
                 let buckets = Buckets::new(context, scratch, group, plan.sums)?;
                 passes.collect(group, &buckets, predicted)?;
-                buckets.finish(group)?
+                buckets.finish(context.store, group)?
             }
             Place::Parts(parts, scratch) => {
                 parts::collect(group, parts)?;
@@ -150,7 +157,7 @@ fn grow_in(
             together.par_iter_mut().with_max_len(1).try_for_each(|tree| {
                 let grower = idle().pop();
                 let mut grower = grower.unwrap_or_else(|| Grower::new(context, Arch::new()).track(sample));
-                let result = finish(context, tree, &stored, oob.as_ref(), &mut grower)?;
+                let result = finish(context, tree, &stored, (oob.as_ref(), &columns), &mut grower)?;
                 idle().push(grower);
                 let Some((number, contribution)) = contributions.add(tree.number, result) else { return Ok(()) };
                 each(number, contribution)?;
@@ -189,22 +196,41 @@ impl<'a> Families<'a> {
     }
 }
 
-/// Grows the subtrees of `tree`, adds up the scores of all splits and predicts the tracked rows.
+/// How a tree is shown to scores that read out-of-bag rows.
+enum Shown<'a> {
+    /// No score reads them.
+    Not,
+    /// When it is complete.
+    Whole(&'a OobContext<'a>, OobTree),
+    /// Subtree by subtree, as soon as these are grown; with the numbers of splits and leaves of the upper tree before the
+    /// next one.
+    InParts { oob: &'a OobContext<'a>, splits: usize, leaves: usize },
+}
+
+/// Grows the subtrees of `tree`, adds up the scores of all splits and predicts the tracked rows. Trees that are shown in
+/// parts have `columns`, those of all features.
 fn finish(
     context: GrowContext<'_>,
     tree: &mut UpperTree,
     stored: &Stored<'_>,
-    oob: Option<&OobContext<'_>>,
+    (oob, columns): (Option<&OobContext<'_>>, &Arc<TreeColumns>),
     grower: &mut Grower<'_>,
 ) -> Result<Contribution> {
     let mut scores = SplitScores::new(context.params, score_size(context));
-    let mut complete = oob.map(OobContext::tree);
     let mut block = Block::default();
     let is_tracked = grower.tracked.is_enabled() && !companions::is_companion(tree.number);
     let out_of_bag = (is_tracked || oob.is_some())
         .then(|| OutOfBagRows::among(context.bags(), tree.number, 0..context.store.rows, context.monitor));
     let out_of_bag = out_of_bag.transpose()?;
     grower.tracked.start(out_of_bag.as_ref().filter(|_| is_tracked));
+    let mut shown = match (oob, &out_of_bag) {
+        (Some(oob), Some(rows)) if oob.is_in_parts() => {
+            show_upper(tree, stored, (oob, columns), rows, &mut scores)?;
+            Shown::InParts { oob, splits: 0, leaves: 0 }
+        }
+        (Some(oob), _) => Shown::Whole(oob, oob.tree()),
+        _ => Shown::Not,
+    };
     let predicts_in_splits = Criterion::new(context.space).is_partial();
     let mut stack = vec![(0, None, grower.tracked.all())];
     while let Some((n, link, tracked)) = stack.pop() {
@@ -216,7 +242,14 @@ fn finish(
                 }
                 let middle = grower.tracked.part(tracked.clone(), split);
                 scores.on_split(node.depth, node.sums[WEIGHT], split, gains);
-                let links = complete.as_mut().map(|complete| complete.add_split(link, split, contrasts));
+                let links = match &mut shown {
+                    Shown::Whole(_, complete) => Some(complete.add_split(link, split, contrasts)),
+                    Shown::InParts { splits, .. } => {
+                        *splits += 1;
+                        None
+                    }
+                    Shown::Not => None,
+                };
                 let tracked = [tracked.start..middle, middle..tracked.end];
                 let child = |side: usize| {
                     (split.children[side] as usize, links.map(|links| links[side]), tracked[side].clone())
@@ -235,31 +268,81 @@ fn finish(
                     constant_features: &node.constant_features,
                     tracked: (tracked.start, tracked.end),
                 };
-                let Some((complete, oob)) = complete.as_mut().zip(oob) else {
-                    scores = grower.score_below(below, place, scores)?;
-                    continue;
-                };
-                let subtree = grower.grow_below(below, place)?;
-                scores.add_splits(subtree);
-                complete.add_tree(link, subtree, &oob.targets.over(rows.columns()));
+                match &mut shown {
+                    Shown::Not => scores = grower.score_below(below, place, scores)?,
+                    Shown::Whole(oob, complete) => {
+                        let subtree = grower.grow_below(below, place)?;
+                        scores.add_splits(subtree);
+                        complete.add_tree(link, subtree, &oob.targets.over(rows.columns()));
+                    }
+                    Shown::InParts { oob, splits, leaves } => {
+                        let subtree = grower.grow_below(below, place)?;
+                        scores.add_splits(subtree);
+                        let mut part = oob.tree();
+                        part.add_tree(None, subtree, &oob.targets.over(rows.columns()));
+                        part.finish_over(context.store, columns);
+                        // The rows out of the bag take their place.
+                        drop(rows);
+                        scores.on_part(&oob.part(&part, *leaves, *splits))?;
+                        *leaves += 1;
+                    }
+                }
             }
             State::Leaf(totals) => {
                 // A root that is a leaf has no sums, and the tree predicts nothing.
                 if !tracked.is_empty() && !node.sums.is_empty() {
                     grower.tracked.predict(tracked, &node.sums);
                 }
-                if let Some(complete) = &mut complete {
-                    complete.add_leaf(link, totals);
+                match &mut shown {
+                    Shown::Whole(_, complete) => complete.add_leaf(link, totals),
+                    Shown::InParts { leaves, .. } => *leaves += 1,
+                    Shown::Not => {}
                 }
             }
             State::Open { .. } => unreachable!("no node is open any more"),
         }
     }
-    if let (Some((mut complete, oob)), Some(rows)) = (complete.zip(oob), out_of_bag) {
-        let codes = if complete.has_splits() { stored.out_of_bag(tree.number, &rows)? } else { None };
-        scores.on_tree(&oob.view(tree.number, &mut complete, &rows, codes.as_ref()))?;
+    if let (Shown::Whole(oob, mut complete), Some(rows)) = (shown, &out_of_bag) {
+        complete.finish(context.store);
+        let codes = if complete.has_splits() { stored.out_of_bag(tree.number, rows)? } else { None };
+        scores.on_tree(&oob.view(tree.number, &complete, rows, codes.as_ref()))?;
     }
     let mut vectors = scores.harvest();
     vectors.extend(grower.tracked.vectors());
     Ok(vectors)
+}
+
+/// Shows the upper part of `tree`, and all `rows` out of its bag.
+fn show_upper(
+    tree: &UpperTree,
+    stored: &Stored<'_>,
+    (oob, columns): (&OobContext<'_>, &Arc<TreeColumns>),
+    rows: &OutOfBagRows,
+    scores: &mut SplitScores,
+) -> Result<()> {
+    let (mut upper, mut grows) = (oob.tree(), Vec::new());
+    let mut stack = vec![(0, None)];
+    while let Some((n, link)) = stack.pop() {
+        match &tree.nodes[n].state {
+            State::Split { split, contrasts, .. } => {
+                let links = upper.add_split(link, split, contrasts);
+                stack.extend([1, 0].map(|side| (split.children[side] as usize, Some(links[side]))));
+            }
+            State::Leaf(totals) => {
+                upper.add_leaf(link, totals);
+                grows.push(false);
+            }
+            _ => {
+                upper.add_leaf(link, &oob.no_totals());
+                grows.push(true);
+            }
+        }
+    }
+    // A root that is a leaf tells no features apart.
+    if !grows.contains(&true) && !upper.has_splits() {
+        return Ok(());
+    }
+    upper.finish_over(stored.store, columns);
+    let codes = stored.out_of_bag(tree.number, rows)?;
+    scores.on_upper(&oob.view(tree.number, &upper, rows, codes.as_ref()), &grows)
 }

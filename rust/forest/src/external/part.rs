@@ -8,6 +8,7 @@ use crate::bag::BagPlan;
 use crate::code_records;
 use crate::context::GrowContext;
 use crate::oob::OutOfBagRows;
+use crate::pieces::WAITING;
 use ferrank_data::store::CodeStore;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
@@ -29,13 +30,11 @@ impl Part<'_> {
 
     /// The records of each bucket that `asked` asks for.
     pub(crate) fn collect(&self, asked: &[u8], scratch: &Scratch) -> Result<Vec<Vec<u8>>> {
-        /// Bytes that all buckets wait for together.
-        const WAITING: usize = 16 << 20;
         let mut trees = requested(self.context, read(asked)?)?;
         let file = Buckets::new(self.context, scratch, &trees, WAITING)?;
         Passes::of_part(self.context, self.bags, self.first).collect(&mut trees, &file, None)?;
-        let stored = file.finish(&mut trees)?;
-        Ok(buckets(&mut trees).map(|bucket| stored.pieces(bucket)).collect())
+        let stored = file.finish(self.context.store, &mut trees)?;
+        buckets(&mut trees).map(|bucket| stored.records(bucket)).collect()
     }
 
     /// What `asked` asks for of the rows of the part.
@@ -69,7 +68,7 @@ impl Part<'_> {
         let mut bytes = Vec::new();
         for bucket in buckets(&mut trees) {
             bytes.extend_from_slice(bytemuck::bytes_of(&(bucket.rows as u32)));
-            bytes.append(&mut bucket.waiting);
+            bytes.append(&mut bucket.records.waiting);
         }
         Ok(bytes)
     }

@@ -98,7 +98,7 @@ impl<'a> Passes<'a> {
             bucket.rows += reached.range.len();
             for position in reached.range.clone() {
                 let row = (self.first + base) as u32 + reached.items.rows[position];
-                bucket.waiting.extend_from_slice(bytemuck::bytes_of(&[row, reached.items.count(position)]));
+                bucket.records.waiting.extend_from_slice(bytemuck::bytes_of(&[row, reached.items.count(position)]));
             }
             Ok(())
         })

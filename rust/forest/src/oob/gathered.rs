@@ -1,27 +1,31 @@
 //! The codes of the out-of-bag rows of a tree, where the store does not have them: the data set is in parts.
 //!
-//! They are in a temporary file, a chunk for each block of [`CHUNK_ROWS`] rows of the data set.
+//! They are in a temporary file, for each block of [`CHUNK_ROWS`] rows of the data set band by band.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
-
-use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::sync::{Mutex, PoisonError};
 
 use super::OutOfBagRows;
 use crate::code_records;
 use ferrank_data::intake::CHUNK_ROWS;
-use ferrank_data::store::bands::{BAND, Bands};
+use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Chunk, Code, CodeStore};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::scratch::Scratch;
 
 /// The codes of the out-of-bag rows of a tree.
-pub(crate) struct GatheredCodes {
-    /// n_blocks
-    chunks: Vec<Chunk>,
+pub(crate) struct GatheredCodes<'a> {
+    scratch: &'a Scratch,
+    file: Mutex<File>,
+    /// n_blocks; start in the file, and rows.
+    blocks: Vec<(u64, usize)>,
+    /// Numbers of bands of codes of one byte, and of two.
+    n_narrow: usize,
+    n_wide: usize,
 }
 
-impl GatheredCodes {
+impl<'a> GatheredCodes<'a> {
     /// Takes the codes of `rows` in ascending order from `source`, which calls its argument with the bytes of any numbers
     /// of them. Bands are those of `store`.
     ///
@@ -31,43 +35,77 @@ impl GatheredCodes {
     pub(crate) fn take(
         store: &CodeStore,
         rows: &OutOfBagRows,
-        scratch: &Scratch,
+        scratch: &'a Scratch,
         source: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<Self> {
-        let mut counts = Vec::new();
+        let (mut found, mut end) = (Vec::new(), 0);
         rows.by_block(|_, block| {
-            counts.push(block.len());
+            found.push((end, block.len()));
+            end += (block.len() * store.row_bytes()) as u64;
             Ok(())
         })?;
-        let mut blocks = Blocks { store, counts: &counts, done: 0, waiting: Vec::new() };
+        let mut blocks = Blocks { store, blocks: &found, done: 0, waiting: Vec::new() };
         let file = scratch.file()?;
         let mut to = BufWriter::new(&file);
         source(&mut |bytes| blocks.add(bytes, &mut to, scratch))?;
-        if blocks.done < counts.len() || !blocks.waiting.is_empty() {
+        if blocks.done < found.len() || !blocks.waiting.is_empty() {
             return Err(Error::Data(format!("parts gave the codes of other rows than the {} out of bag", rows.len())));
         }
         to.flush().map_err(|error| scratch.failed(error))?;
         drop(to);
-        let mut bytes = Bytes { all: scratch.map(&file)?, at: 0 };
-        let of = |&rows: &usize| Chunk {
-            rows,
-            narrow: bytes.bands(rows, store.chunks[0].narrow.len()),
-            wide: bytes.bands(rows, store.chunks[0].wide.len()),
-        };
-        Ok(GatheredCodes { chunks: counts.iter().map(of).collect() })
+        let Chunk { narrow, wide, .. } = &store.chunks[0];
+        let (n_narrow, n_wide) = (narrow.len(), wide.len());
+        Ok(GatheredCodes { scratch, file: Mutex::new(file), blocks: found, n_narrow, n_wide })
     }
 
     /// The rows of the block that starts with row `base`.
-    pub(crate) fn chunk(&self, base: usize) -> &Chunk {
-        &self.chunks[base / CHUNK_ROWS]
+    ///
+    /// # Errors
+    /// [`Error::File`](ferrank_runtime::error::Error::File) if the file cannot be read.
+    pub(super) fn chunk(&self, base: usize) -> Result<Chunk> {
+        let (mut at, rows) = self.blocks[base / CHUNK_ROWS];
+        let mut chunk = Chunk { rows, ..Chunk::default() };
+        chunk.narrow.resize(self.n_narrow, rows);
+        chunk.wide.resize(self.n_wide, rows);
+        chunk.narrow.iter_mut().try_for_each(|cells| self.read(&mut at, cells))?;
+        chunk.wide.iter_mut().try_for_each(|cells| self.read(&mut at, cells))?;
+        Ok(chunk)
+    }
+
+    /// The codes of the rows of the block that starts with row `base` in `band`.
+    ///
+    /// # Errors
+    /// As for [`GatheredCodes::chunk`].
+    pub(super) fn band<C: Code>(&self, base: usize, band: usize) -> Result<Vec<[C; BAND]>> {
+        let (start, rows) = self.blocks[base / CHUNK_ROWS];
+        let before = match size_of::<C>() {
+            1 => 0,
+            _ => self.n_narrow * BAND,
+        };
+        let mut at = start + (rows * (before + band * size_of::<[C; BAND]>())) as u64;
+        let mut cells = vec![[C::default(); BAND]; rows];
+        self.read(&mut at, &mut cells)?;
+        Ok(cells)
+    }
+
+    /// Reads `cells` from byte `at` on, and moves that to their end.
+    fn read<C: Code>(&self, at: &mut u64, cells: &mut [[C; BAND]]) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = || {
+            file.seek(SeekFrom::Start(*at))?;
+            file.read_exact(bytemuck::cast_slice_mut(cells))
+        };
+        read().map_err(|error| self.scratch.failed(error))?;
+        *at += size_of_val(cells) as u64;
+        Ok(())
     }
 }
 
 /// Rows that arrive in any pieces, and are written block by block.
 struct Blocks<'a> {
     store: &'a CodeStore,
-    /// n_blocks; rows of each.
-    counts: &'a [usize],
+    /// n_blocks; start in the file, and rows.
+    blocks: &'a [(u64, usize)],
     /// Number of blocks that are written.
     done: usize,
     /// The bytes of rows that are not yet a block.
@@ -78,7 +116,7 @@ impl Blocks<'_> {
     fn add(&mut self, bytes: &[u8], to: &mut BufWriter<&File>, scratch: &Scratch) -> Result<()> {
         self.waiting.extend_from_slice(bytes);
         let mut start = 0;
-        while let Some(&rows) = self.counts.get(self.done) {
+        while let Some(&(_, rows)) = self.blocks.get(self.done) {
             let end = start + rows * self.store.row_bytes();
             let Some(block) = self.waiting.get(start..end) else { break };
             let chunk = code_records::read(self.store, rows, block)?;
@@ -89,22 +127,5 @@ impl Blocks<'_> {
         }
         self.waiting.drain(..start);
         Ok(())
-    }
-}
-
-/// A file that is read from its start to its end.
-struct Bytes {
-    all: Buffer,
-    at: usize,
-}
-
-impl Bytes {
-    fn bands<C: Code + ArrowNativeType>(&mut self, rows: usize, n_bands: usize) -> Bands<C> {
-        let band = |_| {
-            let codes = ScalarBuffer::new(self.all.clone(), self.at / size_of::<C>(), rows * BAND);
-            self.at += rows * size_of::<[C; BAND]>();
-            codes
-        };
-        Bands::mapped(rows, (0..n_bands).map(band).collect())
     }
 }

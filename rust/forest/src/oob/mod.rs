@@ -1,7 +1,9 @@
 //! Out-of-bag rows: the rows that are not in the bag of a tree, and the tree that routes them.
 //!
-//! A score that reads out-of-bag rows gets an [`OobView`] of each complete tree. The tree is assembled in preorder from
-//! splits, leaves and subtrees ([`OobTree`]), because growth in external memory never holds all of its nodes.
+//! A score that reads out-of-bag rows gets an [`OobView`] of each complete tree. Growth in external memory never holds all
+//! nodes of a tree, and shows it in parts: an [`OobView`] of the upper tree, whose leaves stand for subtrees, and then
+//! these one by one, each an [`OobPart`]. Only where a leaf may predict what rows of other subtrees have
+//! ([`OobContext::is_in_parts`]) it assembles the whole tree, in preorder from splits, leaves and subtrees ([`OobTree`]).
 //!
 //! Memory: the tree, 16 bytes for a split, and the contrasts of its splits and the predictions of its leaves if a score
 //! reads them; a bit for each row.
@@ -16,6 +18,11 @@ mod targets;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use ferrank_data::store::bands::BAND;
+use ferrank_data::store::{CodeStore, Stored};
 
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
@@ -28,7 +35,7 @@ use crate::tree_buffer::{BufferedSplit, TreeBuffer};
 use crate::view::View;
 pub(crate) use gathered::GatheredCodes;
 pub(crate) use leaf_totals::LeafTotals;
-pub(crate) use packed::{LEAF, Link, Node, PackedTree};
+pub(crate) use packed::{LEAF, Link, Node, PackedTree, TreeColumns};
 pub(crate) use predictions::{LeafPredictions, mean};
 pub(crate) use rows::{LeafOfRow, OutOfBagRows};
 pub(crate) use targets::{Numeric, Targets};
@@ -63,9 +70,19 @@ impl<'a> OobContext<'a> {
         OobTree { packed: PackedTree::default(), needs: self.needs, leaves, contrasts: Contrasts::default() }
     }
 
+    /// The totals of a node without rows.
+    pub(crate) fn no_totals(&self) -> LeafTotals {
+        LeafTotals::new(&self.targets)
+    }
+
     /// The targets, if predictions of leaves are needed.
     pub(crate) fn predicted(&self) -> Option<&Targets<'a>> {
         self.needs.predictions.then_some(&self.targets)
+    }
+
+    /// Returns true if trees are shown in parts where memory does not hold all of their nodes.
+    pub(crate) fn is_in_parts(&self) -> bool {
+        self.needs.allow_parts(self.has_missing)
     }
 
     /// The view of the complete `tree` with number `number`. `codes` are those of its out-of-bag `rows`, where the store
@@ -73,16 +90,22 @@ impl<'a> OobContext<'a> {
     pub(crate) fn view<'b>(
         &'b self,
         number: u64,
-        tree: &'b mut OobTree,
+        tree: &'b OobTree,
         rows: &'b OutOfBagRows,
-        codes: Option<&'b GatheredCodes>,
+        codes: Option<&'b GatheredCodes<'b>>,
     ) -> OobView<'b> {
-        tree.packed.finish(self.context.store);
-        tree.leaves.finish();
+        let OobContext { has_missing, scratch, .. } = *self;
+        OobView { of: self.tree_view(tree), number, has_missing, rows, codes, scratch, noted: None }
+    }
+
+    /// The complete `subtree` at leaf number `leaf` of an upper tree, which comes after so many splits of that.
+    pub(crate) fn part<'b>(&'b self, subtree: &'b OobTree, leaf: usize, splits_before: usize) -> OobPart<'b> {
+        OobPart { of: self.tree_view(subtree), leaf, splits_before }
+    }
+
+    fn tree_view<'b>(&'b self, tree: &'b OobTree) -> TreeView<'b> {
         let OobTree { packed, leaves, contrasts, .. } = tree;
-        let &OobContext { context, ref targets, has_missing, scratch, .. } = self;
-        let (tree, predictions, noted) = (packed, leaves, None);
-        OobView { context, number, tree, predictions, contrasts, targets, has_missing, rows, codes, scratch, noted }
+        TreeView { context: self.context, tree: packed, predictions: leaves, contrasts, targets: &self.targets }
     }
 }
 
@@ -98,6 +121,12 @@ pub(crate) struct OobNeeds {
 }
 
 impl OobNeeds {
+    /// Returns true if a tree can be shown in parts: no score looks at all rows at once, and each leaf predicts from its
+    /// own rows, because no target `is_missing` in some rows.
+    pub(crate) fn allow_parts(self, is_missing: bool) -> bool {
+        !self.shares && !(self.predictions && is_missing)
+    }
+
     /// What either needs.
     pub(crate) fn and(self, other: OobNeeds) -> Self {
         OobNeeds {
@@ -108,26 +137,49 @@ impl OobNeeds {
     }
 }
 
-/// A complete tree and its out-of-bag rows.
-pub(crate) struct OobView<'a> {
+/// A tree, an upper tree or a subtree.
+#[derive(Clone, Copy)]
+pub(crate) struct TreeView<'a> {
     pub(crate) context: GrowContext<'a>,
-    /// The number of the tree.
-    pub(crate) number: u64,
     pub(crate) tree: &'a PackedTree,
-    /// Empty unless they are needed.
+    /// Empty unless they are needed. Those of an upper tree count where it has a leaf of the whole tree.
     pub(crate) predictions: &'a LeafPredictions,
     /// Empty unless they are needed.
     pub(crate) contrasts: &'a Contrasts,
     pub(crate) targets: &'a Targets<'a>,
+}
+
+/// A subtree of a tree that is shown in parts.
+pub(crate) struct OobPart<'a> {
+    pub(crate) of: TreeView<'a>,
+    /// The number of the leaf of the upper tree that it takes the place of.
+    pub(crate) leaf: usize,
+    /// The number of splits of the upper tree that come before it.
+    pub(crate) splits_before: usize,
+}
+
+/// A complete tree, or an upper tree, and its out-of-bag rows.
+pub(crate) struct OobView<'a> {
+    of: TreeView<'a>,
+    /// The number of the tree.
+    pub(crate) number: u64,
     has_missing: bool,
     /// The rows that are not in the bag.
     pub(crate) rows: &'a OutOfBagRows,
     /// Their codes, where the store does not have them.
-    codes: Option<&'a GatheredCodes>,
+    codes: Option<&'a GatheredCodes<'a>>,
     /// The folder of temporary files, if the rows do not fit into memory.
     pub(crate) scratch: Option<&'a Scratch>,
     /// Where the leaves of rows are recorded, if a forest is kept.
     noted: Option<&'a RefCell<LeafOfRow>>,
+}
+
+impl<'a> Deref for OobView<'a> {
+    type Target = TreeView<'a>;
+
+    fn deref(&self) -> &TreeView<'a> {
+        &self.of
+    }
 }
 
 impl<'a> OobView<'a> {
@@ -163,19 +215,34 @@ impl<'a> OobView<'a> {
         Cow::Owned(rows)
     }
 
-    /// The codes of out-of-bag `rows` of the block that starts with row `base`, and the numbers of the rows there.
-    pub(crate) fn codes<'b>(&self, base: usize, rows: &'b [u32]) -> (View<'a>, Cow<'b, [u32]>) {
+    /// Calls `each` with the position of each of out-of-bag `rows` of the block that starts with row `base`, and its codes
+    /// in `band`.
+    ///
+    /// # Errors
+    /// [`Error::File`](ferrank_runtime::error::Error::File) if a temporary file cannot be read.
+    pub(crate) fn band<C: Stored>(
+        &self,
+        (base, rows): (usize, &[u32]),
+        band: usize,
+        mut each: impl FnMut(usize, &[C; BAND]),
+    ) -> Result<()> {
         match self.codes {
-            None => (View::from_codes(self.context.store, base), Cow::Borrowed(rows)),
-            Some(codes) => (View::of_codes(codes.chunk(base)), Cow::Owned(self.rows.places(base, rows))),
+            None => View::from_codes(self.context.store, base).band(band, rows, each),
+            Some(codes) => {
+                let cells = codes.band::<C>(base, band)?;
+                let places = self.rows.places(base, rows);
+                places.into_iter().enumerate().for_each(|(position, place)| each(position, &cells[place as usize]));
+            }
         }
+        Ok(())
     }
 
     /// Routes out-of-bag `rows` of the block that starts with row `base` down the tree, as [`PackedTree::apply`] does.
-    /// `block` has the values of all rows of the block; `own` is a buffer.
+    /// `block` has the values of all rows of the block; `own` is a buffer. Views that are visited know the
+    /// [origin](View::origin) of their rows.
     ///
     /// # Errors
-    /// The first error of `visit`.
+    /// As for [`OobView::band`], and the first error of `visit`.
     pub(crate) fn apply_to_block(
         &self,
         (base, rows): (usize, &[u32]),
@@ -189,9 +256,10 @@ impl<'a> OobView<'a> {
                 self.tree.apply(View::from_block(self.context.store, base, block), router, visit)
             }
             Some(codes) => {
+                let (chunk, origins) = (codes.chunk(base)?, self.rows.numbers(base));
                 block.gather(rows, own);
                 router.items.take_once(self.rows.places(base, rows).into_iter());
-                self.tree.apply(View::from_chunk(codes.chunk(base), own, &[]), router, visit)
+                self.tree.apply(View::from_chunk(&chunk, own, &origins), router, visit)
             }
         }
     }
@@ -218,6 +286,18 @@ impl OobTree {
         !self.packed.steps.is_empty()
     }
 
+    /// Completes the tree, over the features that it tests.
+    pub(crate) fn finish(&mut self, store: &CodeStore) {
+        self.packed.finish(store);
+        self.leaves.finish();
+    }
+
+    /// Completes a tree whose columns are those of all features.
+    pub(crate) fn finish_over(&mut self, store: &CodeStore, columns: &Arc<TreeColumns>) {
+        self.packed.finish_over(store, columns);
+        self.leaves.finish();
+    }
+
     /// Adds a leaf with the totals of its members.
     pub(crate) fn add_leaf(&mut self, link: Option<Link>, totals: &LeafTotals) {
         self.packed.add_leaf(link);
@@ -239,7 +319,7 @@ impl OobTree {
 /// The expected size of a tree in external memory.
 #[derive(Debug)]
 pub(crate) struct OobSize {
-    /// Expected number of leaves.
+    /// Expected number of leaves; 0 of a tree that is shown in parts.
     pub(crate) leaves: f64,
     /// Expected number of out-of-bag rows.
     pub(crate) out_of_bag: f64,
@@ -254,7 +334,12 @@ pub(crate) struct OobSize {
 impl OobSize {
     /// Bytes of the tree and of its out-of-bag rows.
     pub(crate) fn tree_bytes(&self) -> usize {
+        (self.leaves * OobSize::bytes_of_leaf(self.n_targets) as f64) as usize + self.n_rows / 8
+    }
+
+    /// Bytes of the tree for each leaf.
+    pub(crate) fn bytes_of_leaf(n_targets: usize) -> usize {
         // Vectors grow by doubling, and so have on average half their size to spare.
-        (self.leaves * (16 + 8 * self.n_targets) as f64 * 1.5) as usize + self.n_rows / 8
+        (16 + 8 * n_targets) * 3 / 2
     }
 }

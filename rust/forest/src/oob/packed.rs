@@ -5,6 +5,8 @@
 //!
 //! Memory: 16 bytes for each split, and a bit for each category of a tested subset.
 
+use std::sync::Arc;
+
 use crate::router::{GoesLeft, Reached, Router};
 use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
 use crate::view::View;
@@ -17,7 +19,7 @@ use ferrank_runtime::pages::prefetch;
 pub(crate) struct PackedTree {
     /// The splits in preorder.
     pub(crate) steps: Vec<Step>,
-    pub(crate) columns: TestedColumns,
+    pub(crate) columns: Arc<TreeColumns>,
     n_leaves: u32,
     /// The categories that go left, for each test of a subset.
     subsets: Vec<Subset>,
@@ -43,7 +45,7 @@ impl Subset {
 /// A split of a [`PackedTree`].
 #[derive(Clone, Copy)]
 pub(crate) struct Step {
-    /// Position of the feature in [`TestedColumns`]; the feature itself until the tree is complete.
+    /// Position of the feature in [`TreeColumns`]; the feature itself until the tree is complete.
     pub(crate) column: u32,
     /// The highest code that goes left, plus 1 and [`MISSING_LEFT`] if missing values go left. With [`SUBSET`], the
     /// number of the subset.
@@ -116,9 +118,15 @@ impl PackedTree {
         }
     }
 
-    /// Completes the tree: replaces features by columns.
+    /// Completes the tree: replaces features by columns, which are the tested ones.
     pub(crate) fn finish(&mut self, store: &CodeStore) {
-        self.columns = TestedColumns::new(&self.steps, store);
+        let columns = Arc::new(TreeColumns::new(&self.steps, store));
+        self.finish_over(store, &columns);
+    }
+
+    /// Completes the tree with the places of its features among `columns`, which have all of them.
+    pub(crate) fn finish_over(&mut self, store: &CodeStore, columns: &Arc<TreeColumns>) {
+        self.columns = Arc::clone(columns);
         for step in &mut self.steps {
             step.column = self.columns.position(store.slots[step.column as usize]) as u32;
         }
@@ -213,7 +221,7 @@ fn bits(codes: &[u16]) -> Vec<u64> {
 
 /// The features that a tree tests: those with codes of one byte, those with codes of two bytes, then sparse ones.
 #[derive(Default)]
-pub(crate) struct TestedColumns {
+pub(crate) struct TreeColumns {
     /// The feature of each column.
     pub(crate) features: Vec<u32>,
     /// The slots of the features with codes of one byte, and with codes of two bytes, ascending.
@@ -223,13 +231,23 @@ pub(crate) struct TestedColumns {
     pub(crate) sparse: Vec<usize>,
 }
 
-impl TestedColumns {
+impl TreeColumns {
     /// The columns of the features in `steps`.
     fn new(steps: &[Step], store: &CodeStore) -> Self {
         let mut tested = vec![false; store.slots.len()];
         steps.iter().for_each(|step| tested[step.column as usize] = true);
-        let (mut columns, mut wide_features, mut sparse_features) = (TestedColumns::default(), Vec::new(), Vec::new());
-        for ((feature, slot), _) in (0..).zip(&store.slots).zip(tested).filter(|(_, tested)| *tested) {
+        TreeColumns::of(&tested, store)
+    }
+
+    /// The columns of all features.
+    pub(crate) fn all(store: &CodeStore) -> Self {
+        TreeColumns::of(&vec![true; store.slots.len()], store)
+    }
+
+    /// The columns of the features that are `tested`.
+    fn of(tested: &[bool], store: &CodeStore) -> Self {
+        let (mut columns, mut wide_features, mut sparse_features) = (TreeColumns::default(), Vec::new(), Vec::new());
+        for ((feature, slot), _) in (0..).zip(&store.slots).zip(tested).filter(|(_, tested)| **tested) {
             match *slot {
                 Slot::Narrow(slot) => {
                     columns.features.push(feature);
@@ -284,7 +302,7 @@ mod tests {
 
     #[test]
     fn each_tested_column_is_found_where_it_was_put() {
-        let columns = TestedColumns { features: vec![3, 5, 0, 9], narrow: vec![2, 4], wide: vec![0], sparse: vec![7] };
+        let columns = TreeColumns { features: vec![3, 5, 0, 9], narrow: vec![2, 4], wide: vec![0], sparse: vec![7] };
         let slots = [Slot::Narrow(2), Slot::Narrow(4), Slot::Wide(0), Slot::Sparse(7)];
         for (position, slot) in slots.into_iter().enumerate() {
             assert_eq!((columns.position(slot), columns.slot(position)), (position, slot));

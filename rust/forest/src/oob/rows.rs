@@ -125,6 +125,11 @@ impl OutOfBagRows {
         words.flat_map(|(word, &bits)| ones(bits).map(move |bit| (word * BITS + bit) as u32))
     }
 
+    /// The numbers of the rows of the block that starts with row `base`.
+    pub(crate) fn numbers(&self, base: usize) -> Vec<u32> {
+        self.block(base).map(|row| base as u32 + row).collect()
+    }
+
     /// The places of `rows`, which ascend, among all of these rows in the block that starts with row `base`.
     pub(crate) fn places(&self, base: usize, rows: &[u32]) -> Vec<u32> {
         let mut rest = rows.iter().peekable();

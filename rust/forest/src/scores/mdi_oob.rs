@@ -34,9 +34,12 @@
 //! The out-of-bag rows walk down the tree once. In each node the values of a row are multiplied by the contrasts
 //! `L − R`, so that a single sum for each side is enough, or one for each target and each set of weights.
 //!
-//! Memory: the contrasts of the splits. In external memory also the sums of each split, because rows come block by
-//! block.
+//! In external memory rows come block by block, which needs the sums of each split; if the tree is shown in parts, of each
+//! split of its upper part. The rows that reach a subtree are then in a temporary file until it is shown.
+//!
+//! Memory: the contrasts of the splits; in external memory the sums, or of the rows of a subtree what growth needs of them.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use ferrank_data::intake::CHUNK_ROWS;
@@ -47,9 +50,11 @@ use super::observer::{FeatureSums, Harvest, Observer, ScoreMethod, ScoreSize, Ta
 use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::{Criterion, FIRST, WEIGHT};
-use crate::oob::{Node, OobNeeds, OobSize, OobView};
+use crate::oob::{Node, OobNeeds, OobPart, OobSize, OobView, TreeView};
 use crate::params::{ForestParams, Missing};
+use crate::pieces::{PieceFile, Pieces, WAITING};
 use crate::router::{OnCodes, Reached, Router};
+use crate::row_records::RowRecords;
 use crate::space::Block;
 use crate::view::View;
 
@@ -77,12 +82,12 @@ impl ScoreMethod for MdiOob {
         // Numbers and multiplicities of the rows of a block, twice, because a partition needs a copy; sides and codes.
         let block = CHUNK_ROWS.min(size.n_rows) * (context.space.most_row_bytes(columns) + 2 * (4 + 4) + 1 + 2);
         // Vectors grow by doubling, and so have on average half their size to spare.
-        (size.leaves * sums as f64 + 1.5 * contrasts) as usize + block
+        (size.leaves * sums as f64 + 1.5 * contrasts) as usize + block + WAITING
     }
 
     fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {
         let sums = FeatureSums::new(size.n_features);
-        Box::new(Decreases { sums, n_targets: size.n_targets, by_target: TargetSums::default() })
+        Box::new(Decreases { sums, n_targets: size.n_targets, by_target: TargetSums::default(), upper: None })
     }
 }
 
@@ -90,67 +95,163 @@ struct Decreases {
     sums: FeatureSums,
     n_targets: usize,
     by_target: TargetSums,
+    upper: Option<Upper>,
+}
+
+/// The upper part of a tree.
+struct Upper {
+    /// The weight of all out-of-bag rows.
+    root: f64,
+    /// The splits that are not yet added, in preorder.
+    splits: VecDeque<Decrease>,
+    file: PieceFile,
+    /// n_leaves; the records of the rows that reach the subtree in the place of a leaf.
+    rows: Vec<Pieces>,
+}
+
+/// The impurity decrease of a split.
+struct Decrease {
+    /// The number of the split, in preorder.
+    split: usize,
+    feature: u32,
+    value: f64,
+    /// n_targets, if importances are reported by target.
+    by_target: Vec<f64>,
 }
 
 impl Observer for Decreases {
     fn on_tree(&mut self, tree: &OobView<'_>) -> Result<()> {
-        walk(tree, |feature, decrease, by_target| {
-            self.sums.add(feature, decrease);
-            if self.n_targets > 0 {
-                self.by_target.add(feature, by_target.iter().copied());
-            }
-        })
+        if tree.scratch.is_none() {
+            return self.walk(tree);
+        }
+        let (_, splits) = walk_blocks(tree, |_, _| Ok(()))?;
+        splits.iter().for_each(|decrease| self.add(decrease));
+        Ok(())
     }
 
-    fn harvest(self: Box<Self>) -> Vec<Harvest> {
+    fn on_upper(&mut self, upper: &OobView<'_>, grows: &[bool]) -> Result<()> {
+        let Some(scratch) = upper.scratch else { return Ok(()) };
+        let records = RowRecords::new(upper.context.store);
+        let file = PieceFile::new(scratch, grows.len(), WAITING)?;
+        let mut rows: Vec<Pieces> = grows.iter().map(|_| Pieces::default()).collect();
+        let (root, splits) = walk_blocks(upper, |leaf, reached| {
+            if !grows[leaf] {
+                return Ok(());
+            }
+            records.write(reached, |row| reached.view.origin(row) as usize, &mut rows[leaf].waiting);
+            file.write(&mut rows[leaf])
+        })?;
+        rows.iter_mut().try_for_each(|rows| file.finish(rows))?;
+        self.upper = Some(Upper { root, splits: splits.into(), file, rows });
+        Ok(())
+    }
+
+    fn on_part(&mut self, part: &OobPart<'_>) -> Result<()> {
+        let Some(mut upper) = self.upper.take() else { return Ok(()) };
+        self.add_up_to(&mut upper, part.splits_before);
+        let GrowContext { store, space, .. } = part.of.context;
+        let records = RowRecords::new(store);
+        let list = std::mem::take(&mut upper.rows[part.leaf]);
+        let mut rows = records.reader(records.count(list.len()));
+        upper.file.read(&list, |piece| {
+            rows.read(piece);
+            Ok(())
+        })?;
+        let rows = rows.finish()?;
+        let (n_rows, mut block) = (rows.counts.len(), Block::default());
+        space.values(rows.columns(), 0..n_rows, &mut block);
+        let (mut contrasted, mut router) = (Contrasted::new(part.of), Router::default());
+        router.items.take_once(0..n_rows as u32);
+        let mut sums = contrasted.sums();
+        part.of.tree.apply(View::from_chunk(&rows.chunk, &block, &[]), &mut router, |node, reached| {
+            if let Node::Split(split, middle) = node {
+                sums.fill(0.0);
+                contrasted.add(split as usize, middle, reached, &mut sums)?;
+                let decrease = contrasted.decrease(split as usize, &sums, upper.root);
+                decrease.iter().for_each(|decrease| self.add(decrease));
+            }
+            Ok(())
+        })?;
+        self.upper = Some(upper);
+        Ok(())
+    }
+
+    fn harvest(mut self: Box<Self>) -> Vec<Harvest> {
+        if let Some(mut upper) = self.upper.take() {
+            self.add_up_to(&mut upper, usize::MAX);
+        }
         let by_target = self.by_target.into_vectors(self.n_targets);
         vec![Harvest { importances: self.sums.into_vector(), by_target }]
     }
 }
 
-/// Calls `each` with the feature of each split that out-of-bag rows reach, the decrease, and its part for each target.
-/// Splits come in preorder.
-///
-/// # Errors
-/// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-fn walk(view: &OobView<'_>, mut each: impl FnMut(u32, f64, &[f64])) -> Result<()> {
-    let GrowContext { store, space, .. } = view.context;
-    let mut contrasted = Contrasted::new(view);
-    let width = contrasted.layout.width();
-    let mut router = Router::default();
-    if view.scratch.is_none() {
+impl Decreases {
+    fn add(&mut self, decrease: &Decrease) {
+        let Decrease { feature, value, ref by_target, .. } = *decrease;
+        self.sums.add(feature, value);
+        if self.n_targets > 0 {
+            self.by_target.add(feature, by_target.iter().copied());
+        }
+    }
+
+    /// Adds the first splits of `upper`, those below number `end`.
+    fn add_up_to(&mut self, upper: &mut Upper, end: usize) {
+        while let Some(decrease) = upper.splits.pop_front_if(|decrease| decrease.split < end) {
+            self.add(&decrease);
+        }
+    }
+
+    /// Adds the splits of a tree in memory that out-of-bag rows reach, in preorder.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    fn walk(&mut self, view: &OobView<'_>) -> Result<()> {
+        let GrowContext { store, space, .. } = view.context;
+        let (mut contrasted, mut router) = (Contrasted::new(**view), Router::default());
         let root = view.rows.iter().map(|row| space.block.weight(row)).sum();
         router.items.take_once(view.rows.iter().map(|row| row as u32));
-        let mut sums = vec![0.0; 2 * width];
-        return view.tree.apply(View::from_store(store, &space.block), &mut router, |node, reached| {
+        let mut sums = contrasted.sums();
+        view.tree.apply(View::from_store(store, &space.block), &mut router, |node, reached| {
             match node {
                 Node::Split(split, middle) => {
                     sums.fill(0.0);
-                    contrasted.add(split as usize, middle, reached, sums.split_at_mut(width))?;
-                    contrasted.report(split as usize, sums.split_at(width), root, &mut each);
+                    contrasted.add(split as usize, middle, reached, &mut sums)?;
+                    let decrease = contrasted.decrease(split as usize, &sums, root);
+                    decrease.iter().for_each(|decrease| self.add(decrease));
                 }
                 Node::Leaf(leaf) => view.note(leaf, reached.rows()),
             }
             Ok(())
-        });
+        })
     }
-    let mut sums = vec![0.0; view.tree.steps.len() * 2 * width];
+}
+
+/// The weight of all out-of-bag rows, and the decreases of the splits that some of them reach, in preorder. Rows come block
+/// by block; those of each that reach a leaf are shown to `at_leaf`.
+///
+/// # Errors
+/// Those of `at_leaf`; [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+fn walk_blocks(
+    view: &OobView<'_>,
+    mut at_leaf: impl FnMut(usize, &Reached<'_>) -> Result<()>,
+) -> Result<(f64, Vec<Decrease>)> {
+    let GrowContext { store, space, .. } = view.context;
+    let (mut contrasted, mut router) = (Contrasted::new(**view), Router::default());
+    let width = contrasted.sums().len();
+    let mut sums = vec![0.0; view.tree.steps.len() * width];
     let (mut block, mut own, mut root) = (Block::default(), Block::default(), 0.0);
     view.rows.by_block(|base, rows| {
         space.values(store.columns(), base..store.rows.min(base + CHUNK_ROWS), &mut block);
         root += rows.iter().map(|&row| block.weight(row as usize)).sum::<f64>();
         view.apply_to_block((base, rows), (&block, &mut own), &mut router, |node, reached| match node {
             Node::Split(split, middle) => {
-                let sums = &mut sums[split as usize * 2 * width..][..2 * width];
-                contrasted.add(split as usize, middle, reached, sums.split_at_mut(width))
+                contrasted.add(split as usize, middle, reached, &mut sums[split as usize * width..][..width])
             }
-            Node::Leaf(_) => Ok(()),
+            Node::Leaf(leaf) => at_leaf(leaf as usize, reached),
         })
     })?;
-    for (split, sums) in sums.chunks_exact(2 * width).enumerate() {
-        contrasted.report(split, sums.split_at(width), root, &mut each);
-    }
-    Ok(())
+    let splits = sums.chunks_exact(width).enumerate();
+    Ok((root, splits.filter_map(|(split, sums)| contrasted.decrease(split, sums, root)).collect()))
 }
 
 /// The layout of the sums of one side of a split: the weight of its rows, the weights of the rows where a component or a
@@ -190,7 +291,7 @@ impl Layout {
 
 /// Out-of-bag rows, whose values are multiplied by the contrasts of the splits that they reach.
 struct Contrasted<'a> {
-    view: &'a OobView<'a>,
+    of: TreeView<'a>,
     layout: Layout,
     n_dense: usize,
     /// True if there is a single component, known for all rows, and rows weigh 1. Its sums are those of the values.
@@ -200,40 +301,40 @@ struct Contrasted<'a> {
     /// The dense components with a contrast in the current split.
     dense: Vec<(usize, f64)>,
     known_rows: Vec<u32>,
-    /// n_targets if importances are reported by target.
-    by_target: Vec<f64>,
+    /// Number of targets if importances are reported by target.
+    n_targets: usize,
 }
 
 impl<'a> Contrasted<'a> {
-    fn new(view: &'a OobView<'a>) -> Self {
-        let GrowContext { space, store, params, .. } = view.context;
+    fn new(of: TreeView<'a>) -> Self {
+        let GrowContext { space, store, params, .. } = of.context;
         let criterion = Criterion::new(space);
         Contrasted {
-            view,
-            layout: Layout::new(view.context),
+            of,
+            layout: Layout::new(of.context),
             n_dense: criterion.n_dense(),
             is_single: criterion.is_single(),
             indicators: vec![0.0; criterion.indicator_weight.len()],
             dense: Vec::new(),
             known_rows: Vec::new(),
-            by_target: vec![0.0; if params.by_target { store.targets.len() } else { 0 }],
+            n_targets: if params.by_target { store.targets.len() } else { 0 },
         }
     }
 
+    /// The sums of both sides of a split, 0 at first.
+    fn sums(&self) -> Vec<f64> {
+        vec![0.0; 2 * self.layout.width()]
+    }
+
     fn feature(&self, split: usize) -> u32 {
-        let tree = self.view.tree;
+        let tree = self.of.tree;
         tree.columns.features[tree.steps[split].column as usize]
     }
 
     /// Adds the rows that reached `split` to the sums of the left and the right side, which starts at `middle`.
-    fn add(
-        &mut self,
-        split: usize,
-        middle: usize,
-        reached: &mut Reached<'_>,
-        (left, right): (&mut [f64], &mut [f64]),
-    ) -> Result<()> {
-        self.view.context.check_large(reached.range.len())?;
+    fn add(&mut self, split: usize, middle: usize, reached: &mut Reached<'_>, sums: &mut [f64]) -> Result<()> {
+        let (left, right) = sums.split_at_mut(self.layout.width());
+        self.of.context.check_large(reached.range.len())?;
         self.set_contrasts(split, true);
         let Range { start, end } = reached.range;
         for (range, sums) in [(start..middle, left), (middle..end, right)] {
@@ -247,7 +348,7 @@ impl<'a> Contrasted<'a> {
     /// Sets the contrasts to those of `split`, or back to none.
     fn set_contrasts(&mut self, split: usize, on: bool) {
         self.dense.clear();
-        for (component, contrast) in self.view.contrasts.of_split(split) {
+        for (component, contrast) in self.of.contrasts.of_split(split) {
             match component.checked_sub(self.n_dense) {
                 None => self.dense.push((component, contrast)),
                 Some(indicator) => self.indicators[indicator] = if on { contrast } else { 0.0 },
@@ -256,7 +357,7 @@ impl<'a> Contrasted<'a> {
     }
 
     fn add_side(&mut self, split: usize, reached: &mut Reached<'_>, sums: &mut [f64]) {
-        let GrowContext { store, params, .. } = self.view.context;
+        let GrowContext { store, params, .. } = self.of.context;
         let feature = self.feature(split) as usize;
         let (block, mut rows) = (reached.view.block, reached.rows());
         let mut known_rows = std::mem::take(&mut self.known_rows);
@@ -290,37 +391,33 @@ impl<'a> Contrasted<'a> {
         }
     }
 
-    /// Calls `each` with the decrease of `split`, which has these sums; `root` is the weight of all out-of-bag rows.
-    fn report(
-        &mut self,
-        split: usize,
-        (left, right): (&[f64], &[f64]),
-        root: f64,
-        each: &mut impl FnMut(u32, f64, &[f64]),
-    ) {
+    /// The decrease of `split`, which has these sums; `root` is the weight of all out-of-bag rows. `None` if no rows reach
+    /// it.
+    fn decrease(&self, split: usize, sums: &[f64], root: f64) -> Option<Decrease> {
+        let (left, right) = sums.split_at(self.layout.width());
         let weight = left[0] + right[0];
         if weight == 0.0 {
-            return;
+            return None;
         }
         let share = weight / root;
-        let scale = match self.view.contrasts.of_split(split).next() {
+        let scale = match self.of.contrasts.of_split(split).next() {
             Some((_, contrast)) if self.is_single => contrast,
             _ => 1.0,
         };
-        self.by_target.fill(0.0);
         let ((weights_left, left), (weights_right, right)) =
             (left.split_at(self.layout.n_weights), right.split_at(self.layout.n_weights));
-        let mut decrease = 0.0;
+        let mut decrease =
+            Decrease { split, feature: self.feature(split), value: 0.0, by_target: vec![0.0; self.n_targets] };
         for ((&(weight, target), left), right) in self.layout.sums.iter().zip(left).zip(right) {
             let (own_left, own_right) = (weights_left[weight], weights_right[weight]);
             if own_left > 0.0 && own_right > 0.0 {
                 let covariance = (left * own_right - right * own_left) / (own_left + own_right).powi(2);
                 let part = share * scale * covariance;
-                decrease += part;
-                target.into_iter().for_each(|target| self.by_target[target] += part);
+                decrease.value += part;
+                target.into_iter().for_each(|target| decrease.by_target[target] += part);
             }
         }
-        each(self.feature(split), decrease, &self.by_target);
+        Some(decrease)
     }
 }
 

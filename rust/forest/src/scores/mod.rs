@@ -2,7 +2,7 @@
 //!
 //! A [`Score`] is a setting. Its implementation is a [`ScoreMethod`] in a file of its own, which [`Score::method`]
 //! looks up. A method declares what it needs and makes an [`Observer`] for each tree. The observer sees every split,
-//! then the whole tree with its out-of-bag rows if the method needs them, and becomes the contribution of the tree.
+//! then the whole tree with its out-of-bag rows if the method needs them, at once or in parts, and becomes the contribution of the tree.
 //!
 //! To add a score, add its file, its name and definition in `score.rs`, and its line in [`Score::method`].
 //!
@@ -20,7 +20,7 @@ use ferrank_ranking::Contribution;
 use ferrank_runtime::error::{Result, check};
 
 use crate::context::GrowContext;
-use crate::oob::{OobNeeds, OobView};
+use crate::oob::{OobNeeds, OobPart, OobView};
 use crate::params::ForestParams;
 use crate::score::Score;
 use crate::shadows;
@@ -118,6 +118,22 @@ impl SplitScores {
     /// The first error of an observer.
     pub(crate) fn on_tree(&mut self, tree: &OobView<'_>) -> Result<()> {
         self.observers.iter_mut().try_for_each(|observer| observer.on_tree(tree))
+    }
+
+    /// Shows the upper part of a tree to all observers; `grows`: the leaves that subtrees take the place of.
+    ///
+    /// # Errors
+    /// The first error of an observer.
+    pub(crate) fn on_upper(&mut self, upper: &OobView<'_>, grows: &[bool]) -> Result<()> {
+        self.observers.iter_mut().try_for_each(|observer| observer.on_upper(upper, grows))
+    }
+
+    /// Shows a subtree to all observers.
+    ///
+    /// # Errors
+    /// The first error of an observer.
+    pub(crate) fn on_part(&mut self, part: &OobPart<'_>) -> Result<()> {
+        self.observers.iter_mut().try_for_each(|observer| observer.on_part(part))
     }
 
     /// A vector for each score, followed by those of the scores that are reported by target and, if there are shadows,

@@ -7,7 +7,7 @@ use ferrank_ranking::Vector;
 use ferrank_runtime::error::Result;
 
 use crate::context::GrowContext;
-use crate::oob::{OobNeeds, OobSize, OobView};
+use crate::oob::{OobNeeds, OobPart, OobSize, OobView};
 use crate::params::ForestParams;
 
 /// The implementation of a score: what it declares, and its observer.
@@ -17,8 +17,8 @@ pub(crate) trait ScoreMethod {
         Ok(())
     }
 
-    /// What [`Observer::on_tree`] reads besides the splits; `None` if it is not to be called. Trees are kept until they
-    /// are complete if it is, and an ensemble without a bootstrap is an error.
+    /// What [`Observer::on_tree`] reads besides the splits; `None` if it is not to be called. Trees, or parts of them, are
+    /// kept until they are complete if it is, and an ensemble without a bootstrap is an error.
     fn oob_needs(&self, _params: &ForestParams) -> Option<OobNeeds> {
         None
     }
@@ -33,7 +33,8 @@ pub(crate) trait ScoreMethod {
         false
     }
 
-    /// Bytes that [`Observer::on_tree`] needs for a tree of this size, besides the tree and its rows.
+    /// Bytes that [`Observer::on_tree`] needs for a tree of this size, besides the tree and its rows; of an upper tree
+    /// whose leaves do not count, what [`Observer::on_upper`] needs.
     fn oob_bytes(&self, _size: &OobSize, _context: GrowContext<'_>) -> usize {
         0
     }
@@ -52,8 +53,20 @@ pub(crate) trait Observer: Send {
     /// Takes a split; splits come in preorder.
     fn on_split(&mut self, _split: &SplitEvent<'_>) {}
 
-    /// Takes the complete tree with its out-of-bag rows, after all splits. Called if the method needs it.
+    /// Takes the complete tree with its out-of-bag rows, after all splits. Called if the method needs it, unless the tree
+    /// comes [in parts](Observer::on_upper).
     fn on_tree(&mut self, _tree: &OobView<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes the upper part of a tree with all out-of-bag rows, before all splits. Instead of the leaves for which `grows`
+    /// is true, the tree has subtrees, which [come one by one](Observer::on_part).
+    fn on_upper(&mut self, _upper: &OobView<'_>, _grows: &[bool]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes a subtree; subtrees come in preorder.
+    fn on_part(&mut self, _part: &OobPart<'_>) -> Result<()> {
         Ok(())
     }
 

@@ -200,7 +200,8 @@ pub(super) fn viewed<T>(
     let found = |number| {
         let mut complete = oob.tree();
         complete.add_tree(None, &tree, &oob.targets);
-        each(&oob.view(number, &mut complete, &rows, None))
+        complete.finish(context.store);
+        each(&oob.view(number, &complete, &rows, None))
     };
     let found = numbers.into_iter().map(found).collect();
     (tree, found)

@@ -127,6 +127,23 @@ pub(super) struct Judge<'a> {
     pub(super) leaves: &'a LeafPredictions,
 }
 
+impl<'a> Judge<'a> {
+    /// The squared errors of the numeric targets of `row` at `leaf`.
+    fn squares(self, row: u32, leaf: usize) -> impl Iterator<Item = i64> + use<'a> {
+        let (row, Judge { scale, targets, leaves }) = (row as usize, self);
+        let n = targets.numeric.len();
+        let means = &leaves.means()[leaf * n..(leaf + 1) * n];
+        let both = targets.numeric.iter().zip(means);
+        both.map(move |(target, &mean)| square(scale.squares, target.at(row), mean, targets.weight(row)))
+    }
+
+    /// The error of the prediction of `leaf` for `row` on nominal targets and label sets.
+    fn mistakes(self, row: u32, leaf: usize) -> i64 {
+        let Judge { scale, targets, leaves } = self;
+        if scale.has_mistakes() { scale.mistakes(targets, row as usize, leaves, leaf) } else { 0 }
+    }
+}
+
 /// The errors of a tree, and their changes by each permuted feature, all in steps of the grids of the scale.
 pub(super) struct ErrorSums {
     /// n_numeric
@@ -235,26 +252,29 @@ impl ErrorSums {
         }
     }
 
-    /// Takes the error of row number `row` of the group that was added last from the change by `column`, because the
-    /// row [arrives](Self::arrive) elsewhere if that is permuted.
-    pub(super) fn depart(&mut self, row: usize, column: usize) {
-        let n = self.squares.len();
-        let changes = self.square_changes[column * n..(column + 1) * n].iter_mut();
-        changes.zip(&self.group.squares[row * n..(row + 1) * n]).for_each(|(change, own)| *change -= own);
-        self.mistake_changes[column] -= self.group.mistakes.get(row).copied().unwrap_or(0);
+    /// Adds the error of `row` at `leaf`.
+    pub(super) fn stay(&mut self, judge: Judge<'_>, row: u32, leaf: usize) {
+        let sums = self.squares.iter_mut();
+        sums.zip(judge.squares(row, leaf)).for_each(|(sum, square)| *sum += square);
+        self.mistakes += judge.mistakes(row, leaf);
     }
 
-    /// Adds the error of `row` at `leaf` to the change by `column`.
-    pub(super) fn arrive(&mut self, Judge { scale, targets, leaves }: Judge<'_>, row: u32, leaf: usize, column: usize) {
-        let (n, row) = (self.squares.len(), row as usize);
+    /// Adds the error of `row` at `leaf`, where it is if `column` is permuted, to the change by that.
+    pub(super) fn arrive(&mut self, judge: Judge<'_>, row: u32, leaf: usize, column: usize) {
+        self.change(judge, row, leaf, column, 1);
+    }
+
+    /// Takes the error of `row` at its `leaf` from the change by `column`, because it arrives elsewhere if that is
+    /// permuted.
+    pub(super) fn depart(&mut self, judge: Judge<'_>, row: u32, leaf: usize, column: usize) {
+        self.change(judge, row, leaf, column, -1);
+    }
+
+    fn change(&mut self, judge: Judge<'_>, row: u32, leaf: usize, column: usize, times: i64) {
+        let n = self.squares.len();
         let changes = self.square_changes[column * n..(column + 1) * n].iter_mut();
-        let means = &leaves.means()[leaf * n..(leaf + 1) * n];
-        for ((change, target), &mean) in changes.zip(&targets.numeric).zip(means) {
-            *change += square(scale.squares, target.at(row), mean, targets.weight(row));
-        }
-        if scale.has_mistakes() {
-            self.mistake_changes[column] += scale.mistakes(targets, row, leaves, leaf);
-        }
+        changes.zip(judge.squares(row, leaf)).for_each(|(change, square)| *change += times * square);
+        self.mistake_changes[column] += times * judge.mistakes(row, leaf);
     }
 
     /// The relative increase of the error for each column; the increase itself if there is no error.

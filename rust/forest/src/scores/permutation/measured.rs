@@ -42,7 +42,7 @@ pub(crate) fn importances(view: &OobView<'_>, measures: &[Measure]) -> Result<Ve
     if features.is_empty() || weight <= 0.0 {
         return Ok(importances);
     }
-    let ring = Ring::new(view, &rows)?;
+    let ring = Ring::new(view, &rows, &view.tree.columns)?;
     let labels = Labels::new(view);
     let (sets, predictions) = (labels.sets(view, ring.rows()), labels.predictions(view));
     let weights = ring.rows().iter().map(|&row| view.targets.weight(row as usize)).collect();
@@ -214,8 +214,11 @@ impl Detours {
         Detours { first, end, most, leaves: vec![0; n_rows], entries: Vec::new() }
     }
 
-    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring) -> Result<()> {
-        walk_all::<C>(view, ring, |position, rows, walk| self.add(position, rows.len(), walk))?;
+    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring<'_>) -> Result<()> {
+        walk_all::<C>(view, ring, |position, rows, walk, _| {
+            self.add(position, rows.len(), walk);
+            Ok(())
+        })?;
         self.entries.sort_unstable();
         Ok(())
     }

@@ -25,30 +25,32 @@
 //! (`walk`). Rows without a target have no error and are skipped.
 //!
 //! The error is a mean over the targets (`errors`). Of label sets other measures can be asked for, each of which makes a
-//! score of its own (`measured`).
+//! score of its own (`measured`). A tree whose nodes do not fit into memory comes in parts (`parts`).
 //!
-//! Memory: a code for each out-of-bag row and tested feature, or with temporary files for each feature of one band and
-//! one more; and the codes of a block of rows.
+//! Memory: a code for each out-of-bag row and tested feature, or with temporary files for each feature of one band; and
+//! the codes of a block of rows.
 
 mod errors;
 pub(crate) mod measured;
+mod parts;
 mod ring;
 mod walk;
 
 use ferrank_data::schema::Task;
 use ferrank_data::store::Code;
-use ferrank_data::store::bands::BAND;
 use ferrank_measures::Measure;
 use ferrank_ranking::Vector;
 use ferrank_runtime::error::{Result, check};
 
 use super::observer::{Harvest, Observer, ScoreMethod, ScoreSize};
 use crate::context::GrowContext;
-use crate::oob::{OobNeeds, OobSize, OobView};
+use crate::oob::{OobNeeds, OobPart, OobSize, OobView};
 use crate::params::ForestParams;
+use crate::pieces::WAITING;
 use errors::{ErrorScale, ErrorSums, Judge};
 use measured::JudgedSize;
-use ring::{BLOCK_BYTES, Ring};
+use parts::PartSums;
+use ring::Ring;
 use walk::walk_all;
 
 pub(super) struct Permutation;
@@ -66,13 +68,12 @@ impl ScoreMethod for Permutation {
     }
 
     fn oob_bytes(&self, size: &OobSize, context: GrowContext<'_>) -> usize {
-        let codes = (BAND + 1) * if size.is_narrow { 1 } else { 2 };
-        let blocks = size.leaves.min(size.n_features as f64) * BLOCK_BYTES as f64;
+        let ring = bytes_of_rows(size);
         let measured = match context.params.permutation_measures.is_empty() {
             true => 0.0,
             false => JudgedSize::new(size, context).bytes(),
         };
-        (size.out_of_bag * (4 + codes) as f64 + blocks + measured) as usize
+        (ring + measured) as usize
     }
 
     fn suffixes(&self, params: &ForestParams) -> Vec<String> {
@@ -90,18 +91,51 @@ impl ScoreMethod for Permutation {
     }
 }
 
-/// The increases of the error, by ascending feature.
+/// Bytes of the rows of a tree in external memory.
+pub(crate) fn bytes_of_rows(size: &OobSize) -> f64 {
+    Ring::bytes(size.out_of_bag, size.n_features, size.is_narrow) + WAITING as f64
+}
+
+/// The increases of the error.
 #[derive(Default)]
-struct Increases(Vec<(u32, f64)>);
+enum Increases {
+    #[default]
+    None,
+    /// By ascending feature.
+    Found(Vec<(u32, f64)>),
+    /// Those of a tree in parts, some of which may still come.
+    InParts(Box<PartSums>),
+}
 
 impl Observer for Increases {
     fn on_tree(&mut self, tree: &OobView<'_>) -> Result<()> {
-        self.0 = importances(tree)?;
+        *self = Increases::Found(importances(tree)?);
         Ok(())
     }
 
+    fn on_upper(&mut self, upper: &OobView<'_>, grows: &[bool]) -> Result<()> {
+        if let Some(scratch) = upper.scratch
+            && let Some(sums) = PartSums::new(upper, grows, scratch)?
+        {
+            *self = Increases::InParts(Box::new(sums));
+        }
+        Ok(())
+    }
+
+    fn on_part(&mut self, part: &OobPart<'_>) -> Result<()> {
+        match self {
+            Increases::InParts(sums) => sums.add(part),
+            _ => Ok(()),
+        }
+    }
+
     fn harvest(self: Box<Self>) -> Vec<Harvest> {
-        vec![Vector::sparse(self.0).into()]
+        let found = match *self {
+            Increases::None => Vec::new(),
+            Increases::Found(found) => found,
+            Increases::InParts(sums) => sums.importances(),
+        };
+        vec![Vector::sparse(found).into()]
     }
 }
 
@@ -140,7 +174,7 @@ pub(crate) fn importances(view: &OobView<'_>) -> Result<Vec<(u32, f64)>> {
         return Ok(Vec::new());
     }
     let scale = ErrorScale::new(view.targets, &rows);
-    let ring = Ring::new(view, &rows)?;
+    let ring = Ring::new(view, &rows, &view.tree.columns)?;
     let trial = Trial { view, scale: &scale, ring: &ring };
     let sums = if ring.is_narrow() { trial.run::<u8>()? } else { trial.run::<u16>()? };
     let mut importances: Vec<_> = features.iter().copied().zip(sums.importances(&scale)).collect();
@@ -152,7 +186,7 @@ pub(crate) fn importances(view: &OobView<'_>) -> Result<Vec<(u32, f64)>> {
 struct Trial<'a> {
     view: &'a OobView<'a>,
     scale: &'a ErrorScale,
-    ring: &'a Ring,
+    ring: &'a Ring<'a>,
 }
 
 impl Trial<'_> {
@@ -161,7 +195,10 @@ impl Trial<'_> {
         let Trial { view, scale, ring } = *self;
         let mut sums = ErrorSums::new(scale, view.tree.columns.len());
         let judge = Judge { scale, targets: view.targets, leaves: view.predictions };
-        walk_all::<C>(view, ring, |_, rows, walk| sums.add(judge, rows, walk))?;
+        walk_all::<C>(view, ring, |_, rows, walk, _| {
+            sums.add(judge, rows, walk);
+            Ok(())
+        })?;
         Ok(sums)
     }
 }

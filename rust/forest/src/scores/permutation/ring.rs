@@ -1,57 +1,112 @@
 //! The out-of-bag rows of a tree in a ring, with their own codes and the permuted ones.
 
-use arrow_buffer::ScalarBuffer;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::sync::{Mutex, PoisonError};
+
 use rand::RngExt;
 
-use crate::oob::{OobView, OutOfBagRows};
+use crate::oob::{OobView, OutOfBagRows, TreeColumns};
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Code, Stored};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
+use ferrank_runtime::scratch::Scratch;
 
 /// Number of rows whose codes are copied together.
 pub(super) const BLOCK_ROWS: usize = 128;
 
-/// Bytes of the codes of a block of rows, for each feature.
-pub(crate) const BLOCK_BYTES: usize = size_of::<BlockCodes<u16>>();
-
 /// Codes of a feature: the own codes of rows, and their codes when the feature is permuted.
 type BlockCodes<C> = [[C; BLOCK_ROWS]; 2];
 
-/// The rows in random order, in which the first follows the last, and the codes of the features that a tree tests. When
-/// a feature is permuted, each row takes the value of the row `turn` positions ahead.
-pub(super) struct Ring {
+/// Bytes of the codes of all features that are read from a file together, unless these are fewer than [`WINDOW_ROWS`].
+const WINDOW_BYTES: usize = 4 << 20;
+const WINDOW_ROWS: usize = 4 * BLOCK_ROWS;
+
+/// The rows in random order, in which the first follows the last, and the codes of some features. When a feature is
+/// permuted, each row takes the value of the row `turn` positions ahead.
+pub(super) struct Ring<'a> {
     /// The row at each position.
     rows: Vec<u32>,
-    /// Codes by feature and position.
-    narrow: Vec<ScalarBuffer<u8>>,
-    wide: Vec<ScalarBuffer<u16>>,
+    codes: Columns<'a>,
+    is_narrow: bool,
     /// The turn of each column; below the number of rows.
     turns: Vec<usize>,
 }
 
-impl Ring {
-    /// The out-of-bag `rows` of a tree. Their codes are in temporary files if the view has a folder for them.
-    pub(super) fn new(view: &OobView<'_>, rows: &OutOfBagRows) -> Result<Self> {
-        let (columns, n_rows) = (&view.tree.columns, rows.len());
+/// Codes by feature and position: those of one byte, then those of two.
+enum Columns<'a> {
+    Held { narrow: Vec<Vec<u8>>, wide: Vec<Vec<u16>> },
+    File(ColumnFile<'a>),
+}
+
+/// Codes in a temporary file.
+struct ColumnFile<'a> {
+    scratch: &'a Scratch,
+    file: Mutex<File>,
+    n_rows: usize,
+    n_narrow: usize,
+}
+
+impl<'a> Ring<'a> {
+    /// The out-of-bag `rows` of a tree, with the codes of `columns`. These are in a temporary file if the view has a
+    /// folder for it.
+    pub(super) fn new(view: &OobView<'a>, rows: &OutOfBagRows, columns: &TreeColumns) -> Result<Self> {
+        let n_rows = rows.len();
         let random = |place| stream(view.context.params.seed, Purpose::Permutation, view.number, place);
         let positions = in_random_order(n_rows, &mut random(0));
         let turn = |&feature: &u32| random_turn(n_rows, &mut random(1 + u64::from(feature)));
         let turns = columns.features.iter().map(turn).collect();
-        let narrow = gather(&columns.narrow, view, rows, &positions)?;
-        let mut wide = gather(&columns.wide, view, rows, &positions)?;
-        wide.extend(gather_sparse(&columns.sparse, view, rows, &positions));
+        let is_narrow = columns.wide.is_empty() && columns.sparse.is_empty();
+        let codes = match view.scratch {
+            None => {
+                let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+                gather(&columns.narrow, view, rows, &positions, |cells, lane| {
+                    narrow.push(column(cells, lane).collect());
+                    Ok(())
+                })?;
+                gather(&columns.wide, view, rows, &positions, |cells, lane| {
+                    wide.push(column(cells, lane).collect());
+                    Ok(())
+                })?;
+                wide.extend(gather_sparse(&columns.sparse, view, rows, &positions));
+                Columns::Held { narrow, wide }
+            }
+            Some(scratch) => {
+                let file = scratch.file()?;
+                let mut to = BufWriter::new(&file);
+                gather(&columns.narrow, view, rows, &positions, |cells, lane| {
+                    column(cells, lane).try_for_each(|code| to.write_all(&[code])).map_err(|e| scratch.failed(e))
+                })?;
+                gather(&columns.wide, view, rows, &positions, |cells, lane| {
+                    let mut codes = column(cells, lane);
+                    codes.try_for_each(|code: u16| to.write_all(&code.to_ne_bytes())).map_err(|e| scratch.failed(e))
+                })?;
+                to.flush().map_err(|e| scratch.failed(e))?;
+                drop(to);
+                Columns::File(ColumnFile { scratch, file: Mutex::new(file), n_rows, n_narrow: columns.narrow.len() })
+            }
+        };
         let mut by_position = vec![0; n_rows];
         for (row, &position) in rows.iter().zip(&positions) {
             by_position[position as usize] = row as u32;
         }
-        Ok(Ring { rows: by_position, narrow, wide, turns })
+        Ok(Ring { rows: by_position, codes, is_narrow, turns })
+    }
+
+    /// Bytes that a ring of so many rows takes while it is made and walked, in a temporary file besides.
+    pub(super) fn bytes(n_rows: f64, n_features: usize, is_narrow: bool) -> f64 {
+        let code_bytes = if is_narrow { 1 } else { 2 };
+        // Positions, and the codes of a band; or rows and positions.
+        let rows = n_rows * (4 + (BAND * code_bytes).max(4)) as f64;
+        let of_columns = |rows: usize| n_features * code_bytes * 2 * rows;
+        rows + (of_columns(BLOCK_ROWS) + WINDOW_BYTES.max(of_columns(WINDOW_ROWS))) as f64
     }
 
     /// Returns true if all codes fit in a byte.
     pub(super) fn is_narrow(&self) -> bool {
-        self.wide.is_empty()
+        self.is_narrow
     }
 
     /// The rows by position.
@@ -79,37 +134,31 @@ fn random_turn(n: usize, random: &mut Stream) -> usize {
     if n > 1 { random.random_range(1..n as u32) as usize } else { 0 }
 }
 
-/// The codes of `rows` in each of `slots`, by position.
+/// Calls `each` for each of `slots` with the codes of `rows` in its band, by position, and its place in the band.
 fn gather<C: Stored>(
     slots: &[usize],
     view: &OobView<'_>,
     rows: &OutOfBagRows,
     positions: &[u32],
-) -> Result<Vec<ScalarBuffer<C>>> {
-    let n_rows = positions.len();
-    let mut cells = vec![[C::default(); BAND]; n_rows];
-    let mut columns = Vec::with_capacity(slots.len());
+    mut each: impl FnMut(&[[C; BAND]], usize) -> Result<()>,
+) -> Result<()> {
+    let mut cells = vec![[C::default(); BAND]; if slots.is_empty() { 0 } else { positions.len() }];
     // Codes are read from the first row to the last, a band at a time.
     for slots in slots.chunk_by(|one, next| one / BAND == next / BAND) {
         let mut positions = positions.iter();
         rows.by_block(|base, block| {
             view.context.monitor.check()?;
-            let (codes, rows) = view.codes(base, block);
-            codes.band(slots[0] / BAND, &rows, |_, codes: &[C; BAND]| {
+            view.band((base, block), slots[0] / BAND, |_, codes: &[C; BAND]| {
                 positions.next().into_iter().for_each(|&position| cells[position as usize] = *codes);
-            });
-            Ok(())
+            })
         })?;
-        let column = |slot: &usize| -> Vec<C> { cells.iter().map(|codes| codes[slot % BAND]).collect() };
-        match view.scratch {
-            None => columns.extend(slots.iter().map(column).map(ScalarBuffer::from)),
-            Some(scratch) => {
-                let codes = scratch.values(slots.iter().map(column))?;
-                columns.extend((0..slots.len()).map(|number| codes.slice(number * n_rows, n_rows)));
-            }
-        }
+        slots.iter().try_for_each(|slot| each(&cells, slot % BAND))?;
     }
-    Ok(columns)
+    Ok(())
+}
+
+fn column<C: Copy>(cells: &[[C; BAND]], lane: usize) -> impl Iterator<Item = C> {
+    cells.iter().map(move |codes| codes[lane])
 }
 
 /// The codes of `rows` of each of the sparse features `numbers`, by position.
@@ -118,7 +167,7 @@ fn gather_sparse(
     view: &OobView<'_>,
     rows: &OutOfBagRows,
     positions: &[u32],
-) -> Vec<ScalarBuffer<u16>> {
+) -> Vec<Vec<u16>> {
     let rows: Vec<u32> = rows.iter().map(|row| row as u32).collect();
     let (view, mut codes) = (View::from_codes(view.context.store, 0), Vec::new());
     let column = |&number: &usize| {
@@ -126,36 +175,126 @@ fn gather_sparse(
         for (&position, &code) in positions.iter().zip(&*view.take_sparse(number, &rows, &mut codes)) {
             column[position as usize] = code;
         }
-        ScalarBuffer::from(column)
+        column
     };
     numbers.iter().map(column).collect()
+}
+
+impl ColumnFile<'_> {
+    /// Reads the codes of column number `column` from position `start` on, in the order of the ring.
+    fn read<C: Code>(&self, column: usize, start: usize, codes: &mut [C]) -> Result<()> {
+        let ColumnFile { n_rows, n_narrow, .. } = *self;
+        if column < n_narrow {
+            return self.read_as::<u8, C>(column * n_rows, start, codes);
+        }
+        self.read_as::<u16, C>((n_narrow + 2 * (column - n_narrow)) * n_rows, start, codes)
+    }
+
+    fn read_as<F: Code, C: Code>(&self, at: usize, start: usize, codes: &mut [C]) -> Result<()> {
+        let (mut start, mut rest, mut bytes) = (start, codes, Vec::<F>::new());
+        while !rest.is_empty() {
+            let (now, after) = rest.split_at_mut(rest.len().min(self.n_rows - start));
+            bytes.resize(now.len(), F::default());
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut read = || {
+                file.seek(SeekFrom::Start((at + start * size_of::<F>()) as u64))?;
+                file.read_exact(bytemuck::cast_slice_mut(&mut bytes))
+            };
+            read().map_err(|error| self.scratch.failed(error))?;
+            drop(file);
+            now.iter_mut().zip(&bytes).for_each(|(to, &code)| *to = converted(code));
+            (start, rest) = (0, after);
+        }
+        Ok(())
+    }
 }
 
 /// Codes of a block of rows, of the same type for all features.
 #[derive(Default)]
 pub(super) struct Codes<C> {
     by_column: Vec<BlockCodes<C>>,
+    window: Window<C>,
+}
+
+/// Codes of more rows, where they come from a file.
+#[derive(Default)]
+struct Window<C> {
+    /// n_columns x 2 x n_rows; own codes and permuted ones.
+    codes: Vec<C>,
+    /// The position of the first row.
+    first: usize,
+    n_rows: usize,
 }
 
 impl<C: Code> Codes<C> {
+    /// No codes, of `n_columns` features.
+    pub(super) fn new(n_columns: usize) -> Self {
+        Codes { by_column: vec![[[C::default(); BLOCK_ROWS]; 2]; n_columns], window: Window::default() }
+    }
+
     /// Takes the codes of the rows from position `first` on, in the order of the ring. `C` can represent the codes of
     /// all features.
     #[inline(always)]
-    pub(super) fn take(&mut self, ring: &Ring, first: usize) {
-        self.by_column.resize(ring.turns.len(), [[C::default(); BLOCK_ROWS]; 2]);
+    pub(super) fn take(&mut self, ring: &Ring<'_>, first: usize) -> Result<()> {
         let mut columns = self.by_column.iter_mut().zip(&ring.turns);
-        for (column, (codes, turn)) in ring.narrow.iter().zip(&mut columns) {
-            take_both(codes, column, first, *turn);
+        match &ring.codes {
+            Columns::Held { narrow, wide } => {
+                for (column, (codes, turn)) in narrow.iter().zip(&mut columns) {
+                    take_both(codes, column, first, *turn);
+                }
+                for (column, (codes, turn)) in wide.iter().zip(&mut columns) {
+                    take_both(codes, column, first, *turn);
+                }
+            }
+            Columns::File(file) => {
+                self.window.move_to(file, &ring.turns, first)?;
+                let Window { codes, n_rows, .. } = &self.window;
+                let at = first - self.window.first;
+                let from = codes.chunks_exact(2 * n_rows).map(|both| both.split_at(*n_rows));
+                for ([own, taken], (own_from, taken_from)) in self.by_column.iter_mut().zip(from) {
+                    own.copy_from_slice(&own_from[at..at + BLOCK_ROWS]);
+                    taken.copy_from_slice(&taken_from[at..at + BLOCK_ROWS]);
+                }
+            }
         }
-        for (column, (codes, turn)) in ring.wide.iter().zip(&mut columns) {
-            take_both(codes, column, first, *turn);
-        }
+        Ok(())
     }
 
     /// The codes of the feature at `column`.
     #[inline(always)]
     pub(super) fn at(&self, column: u32) -> &BlockCodes<C> {
         &self.by_column[column as usize]
+    }
+
+    /// The own codes of number `row` of the block, and the permuted ones, by column.
+    pub(super) fn of_row(&self, row: usize) -> impl Iterator<Item = [C; 2]> {
+        self.by_column.iter().map(move |[own, taken]| [own[row], taken[row]])
+    }
+
+    /// Sets the own codes of number `row` of the block, and the permuted ones, by column.
+    pub(super) fn set_row(&mut self, row: usize, codes: impl Iterator<Item = [C; 2]>) {
+        for ([own, taken], codes) in self.by_column.iter_mut().zip(codes) {
+            [own[row], taken[row]] = codes;
+        }
+    }
+}
+
+impl<C: Code> Window<C> {
+    /// Reads the codes of the rows from position `first` on, unless they are there. Positions ascend by blocks.
+    fn move_to(&mut self, file: &ColumnFile<'_>, turns: &[usize], first: usize) -> Result<()> {
+        if self.n_rows > 0 && first < self.first + self.n_rows {
+            return Ok(());
+        }
+        let most = WINDOW_BYTES / (2 * size_of::<C>() * turns.len().max(1));
+        self.n_rows = most.max(WINDOW_ROWS).min(file.n_rows).next_multiple_of(BLOCK_ROWS);
+        self.first = first;
+        self.codes.resize(turns.len() * 2 * self.n_rows, C::default());
+        for (column, (both, turn)) in self.codes.chunks_exact_mut(2 * self.n_rows).zip(turns).enumerate() {
+            let (own, taken) = both.split_at_mut(self.n_rows);
+            file.read(column, first, own)?;
+            file.read(column, (first + turn) % file.n_rows, taken)?;
+        }
+        Ok(())
     }
 }
 

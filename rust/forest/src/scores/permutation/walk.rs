@@ -8,7 +8,7 @@ use ferrank_data::store::Code;
 use ferrank_runtime::error::Result;
 
 /// Number of rows that are walked together.
-const GROUP_ROWS: usize = 32;
+pub(super) const GROUP_ROWS: usize = 32;
 
 /// Bits of the number of a row in its group.
 const ROW_BITS: u32 = GROUP_ROWS.trailing_zeros();
@@ -19,21 +19,21 @@ const MOST_COLUMNS: usize = 1 << (u32::BITS - ROW_BITS);
 const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple_of(GROUP_ROWS));
 
 /// Walks all rows of `ring` to their leaves, and their detours. Calls `each` with the position of the first row of each
-/// group, the rows and their walk. `C` holds the codes of all features.
+/// group, the rows, their walk and the codes of their block. `C` holds the codes of all features.
 pub(super) fn walk_all<C: Code>(
     view: &OobView<'_>,
-    ring: &Ring,
-    mut each: impl FnMut(usize, &[u32], &Walk),
+    ring: &Ring<'_>,
+    mut each: impl FnMut(usize, &[u32], &Walk, &Codes<C>) -> Result<()>,
 ) -> Result<()> {
-    let (arch, mut codes) = (Arch::new(), Codes::<C>::default());
-    let mut walk = Walk::new(view.tree.columns.len());
+    let n_columns = view.tree.columns.len();
+    let (arch, mut codes, mut walk) = (Arch::new(), Codes::<C>::new(n_columns), Walk::new(n_columns));
     for (first, rows) in ring.blocks() {
         view.context.monitor.check()?;
-        arch.dispatch(|| codes.take(ring, first));
+        arch.dispatch(|| codes.take(ring, first))?;
         for (number, group) in rows.chunks(GROUP_ROWS).enumerate() {
             let place = number * GROUP_ROWS;
             walk.walk(view.tree, &codes, place, group.len());
-            each(first + place, group, &walk);
+            each(first + place, group, &walk, &codes)?;
         }
     }
     Ok(())
@@ -141,6 +141,9 @@ impl Walk {
     fn walk_by<C: Code, const SUBSETS: bool>(&mut self, tree: &PackedTree, codes: &Codes<C>, first: usize, n: usize) {
         self.left.fill(0);
         (self.paths.len, self.detours.len, self.arrived.len) = (0, 0, 0);
+        if tree.steps.is_empty() {
+            return self.leaves.fill(0);
+        }
         self.paths.reserve(n);
         (0..n as u32).for_each(|row| self.paths.add(Detour::new(row, 0, 0), true));
         while self.paths.len > 0 {

@@ -1,0 +1,272 @@
+//! The score of a tree that is shown in parts.
+//!
+//! Rows walk down the upper part as they walk down a whole tree. Where a path or a detour goes on in a subtree, a record of
+//! it is in a temporary file until the subtree is shown: of a path the codes of the row, own and permuted ones, and which
+//! features have already led off it; of a detour the codes alone, one of them permuted. Errors are added up in fixed point,
+//! so that the order of the rows does not matter.
+
+use bytemuck::{bytes_of, cast_slice, pod_read_unaligned};
+use ferrank_data::store::Code;
+use ferrank_runtime::error::Result;
+use ferrank_runtime::scratch::Scratch;
+
+use super::errors::{ErrorScale, ErrorSums, Judge};
+use super::ring::{BLOCK_ROWS, Codes, Ring};
+use super::walk::{GROUP_ROWS, Walk, walk_all};
+use crate::oob::{OobPart, OobView, PackedTree, TreeColumns};
+use crate::pieces::{PieceFile, Pieces, WAITING};
+
+/// The errors of a tree, as far as it has been shown.
+pub(super) struct PartSums {
+    scale: ErrorScale,
+    sums: ErrorSums,
+    /// n_columns; the feature of each column, and whether the tree tests it.
+    features: Vec<u32>,
+    tested: Vec<bool>,
+    /// True if all codes fit in a byte.
+    is_narrow: bool,
+    records: Records,
+}
+
+/// Paths and detours that go on in subtrees.
+struct Records {
+    file: PieceFile,
+    /// n_leaves each
+    paths: Vec<Pieces>,
+    detours: Vec<Pieces>,
+    /// The columns that the upper part tests.
+    upper: Vec<usize>,
+}
+
+impl PartSums {
+    /// Walks the out-of-bag rows of `view` down an upper tree whose columns are those of all features. Subtrees take the
+    /// place of the leaves for which `grows` is true. `None` if there is no row.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request,
+    /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
+    pub(super) fn new(view: &OobView<'_>, grows: &[bool], scratch: &Scratch) -> Result<Option<Self>> {
+        let columns: &TreeColumns = &view.tree.columns;
+        if view.rows.is_empty() {
+            return Ok(None);
+        }
+        let scale = ErrorScale::new(view.targets, view.rows);
+        let ring = Ring::new(view, view.rows, columns)?;
+        let mut tested = vec![false; columns.len()];
+        mark(&mut tested, view.tree);
+        let lists = || grows.iter().map(|_| Pieces::default()).collect();
+        let file = PieceFile::new(scratch, 2 * grows.len(), WAITING)?;
+        let upper = (0..columns.len()).filter(|&column| tested[column]).collect();
+        let records = Records { file, paths: lists(), detours: lists(), upper };
+        let (sums, is_narrow) = (ErrorSums::new(&scale, columns.len()), ring.is_narrow());
+        let mut parts = PartSums { scale, sums, features: columns.features.clone(), tested, is_narrow, records };
+        match is_narrow {
+            true => parts.walk::<u8>(view, &ring, grows)?,
+            false => parts.walk::<u16>(view, &ring, grows)?,
+        }
+        let Records { file, paths, detours, .. } = &mut parts.records;
+        paths.iter_mut().chain(detours).try_for_each(|list| file.finish(list))?;
+        Ok(Some(parts))
+    }
+
+    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring<'_>, grows: &[bool]) -> Result<()> {
+        let PartSums { scale, sums, records, .. } = self;
+        let judge = Judge { scale, targets: view.targets, leaves: view.predictions };
+        let mut departed: Vec<Vec<usize>> = vec![Vec::new(); GROUP_ROWS];
+        walk_all::<C>(view, ring, |first, rows, walk, codes| {
+            departed.iter_mut().for_each(Vec::clear);
+            for detour in walk.detours() {
+                let (row, column, leaf) = (detour.row(), detour.column(), detour.leaf());
+                departed[row].push(column);
+                match grows[leaf] {
+                    true => records.add_detour::<C>((rows[row], column), (first + row) % BLOCK_ROWS, codes, leaf)?,
+                    false => sums.arrive(judge, rows[row], leaf, column),
+                }
+            }
+            for ((place, &row), departed) in (first..).zip(rows).zip(&departed) {
+                let leaf = walk.leaves()[place - first] as usize;
+                match grows[leaf] {
+                    true => records.add_path::<C>(row, departed, place % BLOCK_ROWS, codes, leaf)?,
+                    false => {
+                        sums.stay(judge, row, leaf);
+                        departed.iter().for_each(|&column| sums.depart(judge, row, leaf, column));
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds the errors of the rows that reach a subtree, on their paths or on detours.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request,
+    /// [`Error::File`](ferrank_runtime::error::Error::File) if the temporary file cannot be read.
+    pub(super) fn add(&mut self, part: &OobPart<'_>) -> Result<()> {
+        mark(&mut self.tested, part.of.tree);
+        match self.is_narrow {
+            true => self.add_as::<u8>(part),
+            false => self.add_as::<u16>(part),
+        }
+    }
+
+    fn add_as<C: Code>(&mut self, part: &OobPart<'_>) -> Result<()> {
+        let PartSums { scale, sums, records, features, .. } = self;
+        let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
+        let (tree, monitor) = (part.of.tree, part.of.context.monitor);
+        let (mut walk, mut block) = (Walk::new(features.len()), RecordBlock::<C>::new(features.len()));
+        let n_codes = features.len() * size_of::<C>();
+        let marks = records.upper.len().div_ceil(8);
+        let paths = std::mem::take(&mut records.paths[part.leaf]);
+        let mut departed = Vec::new();
+        let mut of_paths = |block: &mut RecordBlock<C>| {
+            for (first, rows) in block.groups() {
+                walk.walk(tree, &block.codes, first, rows.len());
+                sums.add(judge, rows, &walk);
+                for ((&row, marks), &leaf) in rows.iter().zip(block.marks[first..].iter()).zip(walk.leaves()) {
+                    departed.clear();
+                    departed.extend(records.upper.iter().enumerate().filter(|(n, _)| marks[n / 8] >> (n % 8) & 1 == 1));
+                    departed.iter().for_each(|&(_, &column)| sums.depart(judge, row, leaf as usize, column));
+                }
+            }
+            block.clear();
+            monitor.check()
+        };
+        records.file.read(&paths, |piece| {
+            for record in piece.chunks_exact(size_of::<u32>() + marks + 2 * n_codes) {
+                let (row, record) = record.split_at(size_of::<u32>());
+                let (marks, record) = record.split_at(marks);
+                let (own, taken) = record.split_at(n_codes);
+                block.push(pod_read_unaligned(row), own, taken);
+                block.marks.push(marks.to_vec());
+                if block.is_full() {
+                    of_paths(&mut block)?;
+                }
+            }
+            Ok(())
+        })?;
+        of_paths(&mut block)?;
+        let detours = std::mem::take(&mut records.detours[part.leaf]);
+        let mut of_detours = |block: &mut RecordBlock<C>| {
+            for (first, rows) in block.groups() {
+                walk.walk(tree, &block.codes, first, rows.len());
+                for ((&row, &column), &leaf) in rows.iter().zip(&block.columns[first..]).zip(walk.leaves()) {
+                    sums.arrive(judge, row, leaf as usize, column as usize);
+                }
+            }
+            block.clear();
+            monitor.check()
+        };
+        records.file.read(&detours, |piece| {
+            for record in piece.chunks_exact(2 * size_of::<u32>() + n_codes) {
+                let (head, codes) = record.split_at(2 * size_of::<u32>());
+                let [row, column]: [u32; 2] = pod_read_unaligned(head);
+                block.push(row, codes, codes);
+                block.columns.push(column);
+                if block.is_full() {
+                    of_detours(&mut block)?;
+                }
+            }
+            Ok(())
+        })?;
+        of_detours(&mut block)
+    }
+
+    /// The importances of the features that the tree tests: (feature, value) by ascending feature.
+    pub(super) fn importances(&self) -> Vec<(u32, f64)> {
+        let values = self.sums.importances(&self.scale);
+        let all = self.features.iter().copied().zip(values).zip(&self.tested);
+        let mut found: Vec<(u32, f64)> = all.filter(|(_, tested)| **tested).map(|(found, _)| found).collect();
+        found.sort_unstable_by_key(|&(feature, _)| feature);
+        found
+    }
+}
+
+/// Marks the columns that `tree` tests.
+fn mark(tested: &mut [bool], tree: &PackedTree) {
+    tree.steps.iter().for_each(|step| tested[step.column as usize] = true);
+}
+
+impl Records {
+    /// Adds the path of `row`, number `place` of the block of `codes`, to the subtree at `leaf`. It has left the path
+    /// where the columns `departed` are permuted.
+    fn add_path<C: Code>(
+        &mut self,
+        row: u32,
+        departed: &[usize],
+        place: usize,
+        codes: &Codes<C>,
+        leaf: usize,
+    ) -> Result<()> {
+        let Records { file, paths, upper, .. } = self;
+        let list = &mut paths[leaf];
+        list.waiting.extend_from_slice(bytes_of(&row));
+        let marks = list.waiting.len();
+        list.waiting.resize(marks + upper.len().div_ceil(8), 0);
+        for number in departed.iter().filter_map(|column| upper.binary_search(column).ok()) {
+            list.waiting[marks + number / 8] |= 1 << (number % 8);
+        }
+        let mut both: [Vec<C>; 2] = codes.of_row(place).map(|[own, taken]| (own, taken)).unzip().into();
+        let [own, taken] = &mut both;
+        // Where a row has left its path already, it does not leave it again.
+        departed.iter().for_each(|&column| taken[column] = own[column]);
+        both.iter().for_each(|codes| list.waiting.extend_from_slice(cast_slice(codes)));
+        file.write(list)
+    }
+
+    /// Adds the detour of a row, number `place` of the block of `codes`, with a permuted value of `column`, to the subtree
+    /// at `leaf`.
+    fn add_detour<C: Code>(
+        &mut self,
+        (row, column): (u32, usize),
+        place: usize,
+        codes: &Codes<C>,
+        leaf: usize,
+    ) -> Result<()> {
+        let list = &mut self.detours[leaf];
+        list.waiting.extend_from_slice(bytes_of(&[row, column as u32]));
+        let which = |number: usize| usize::from(number == column);
+        let codes: Vec<C> = codes.of_row(place).enumerate().map(|(number, both)| both[which(number)]).collect();
+        list.waiting.extend_from_slice(cast_slice(&codes));
+        self.file.write(list)
+    }
+}
+
+/// Records that are walked together.
+struct RecordBlock<C> {
+    rows: Vec<u32>,
+    codes: Codes<C>,
+    /// Of paths: a bit for each column of the upper part, set if it has led off the path.
+    marks: Vec<Vec<u8>>,
+    /// Of detours: the columns that are permuted.
+    columns: Vec<u32>,
+}
+
+impl<C: Code> RecordBlock<C> {
+    fn new(n_columns: usize) -> Self {
+        RecordBlock { rows: Vec::new(), codes: Codes::new(n_columns), marks: Vec::new(), columns: Vec::new() }
+    }
+
+    /// Adds a row with the bytes of its own codes and of the permuted ones.
+    fn push(&mut self, row: u32, own: &[u8], taken: &[u8]) {
+        let each = |bytes: &'_ [u8]| bytes.chunks_exact(size_of::<C>()).map(pod_read_unaligned::<C>).collect::<Vec<C>>();
+        let both = each(own).into_iter().zip(each(taken)).map(|(own, taken)| [own, taken]);
+        self.codes.set_row(self.rows.len(), both);
+        self.rows.push(row);
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() == BLOCK_ROWS
+    }
+
+    /// The rows in groups that are walked together, with the number of the first of each.
+    fn groups(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        (0..).step_by(GROUP_ROWS).zip(self.rows.chunks(GROUP_ROWS))
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.marks.clear();
+        self.columns.clear();
+    }
+}
