@@ -5,7 +5,7 @@
 //! features have already led off it; of a detour the codes alone, one of them permuted. Errors are added up in fixed point,
 //! so that the order of the rows does not matter.
 
-use bytemuck::{bytes_of, cast_slice, pod_read_unaligned};
+use bytemuck::{bytes_of, pod_read_unaligned};
 use ferrank_data::store::Code;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
@@ -116,29 +116,29 @@ impl PartSums {
         let (tree, monitor) = (part.of.tree, part.of.context.monitor);
         let (mut walk, mut block) = (Walk::new(features.len()), RecordBlock::<C>::new(features.len()));
         let n_codes = features.len() * size_of::<C>();
-        let marks = records.upper.len().div_ceil(8);
+        let n_marks = records.upper.len().div_ceil(8);
         let paths = std::mem::take(&mut records.paths[part.leaf]);
-        let mut departed = Vec::new();
         let mut of_paths = |block: &mut RecordBlock<C>| {
             for (first, rows) in block.groups() {
                 walk.walk(tree, &block.codes, first, rows.len());
                 sums.add(judge, rows, &walk);
-                for ((&row, marks), &leaf) in rows.iter().zip(block.marks[first..].iter()).zip(walk.leaves()) {
-                    departed.clear();
-                    departed.extend(records.upper.iter().enumerate().filter(|(n, _)| marks[n / 8] >> (n % 8) & 1 == 1));
-                    departed.iter().for_each(|&(_, &column)| sums.depart(judge, row, leaf as usize, column));
+                for ((place, &row), &leaf) in (first..).zip(rows).zip(walk.leaves()) {
+                    let marks = &block.marks[place * n_marks..(place + 1) * n_marks];
+                    let is_marked = |number: &usize| marks[number / 8] >> (number % 8) & 1 == 1;
+                    let departed = (0..records.upper.len()).filter(is_marked).map(|number| records.upper[number]);
+                    departed.for_each(|column| sums.depart(judge, row, leaf as usize, column));
                 }
             }
             block.clear();
             monitor.check()
         };
         records.file.read(&paths, |piece| {
-            for record in piece.chunks_exact(size_of::<u32>() + marks + 2 * n_codes) {
+            for record in piece.chunks_exact(size_of::<u32>() + n_marks + 2 * n_codes) {
                 let (row, record) = record.split_at(size_of::<u32>());
-                let (marks, record) = record.split_at(marks);
+                let (marks, record) = record.split_at(n_marks);
                 let (own, taken) = record.split_at(n_codes);
                 block.push(pod_read_unaligned(row), own, taken);
-                block.marks.push(marks.to_vec());
+                block.marks.extend_from_slice(marks);
                 if block.is_full() {
                     of_paths(&mut block)?;
                 }
@@ -206,11 +206,14 @@ impl Records {
         for number in departed.iter().filter_map(|column| upper.binary_search(column).ok()) {
             list.waiting[marks + number / 8] |= 1 << (number % 8);
         }
-        let mut both: [Vec<C>; 2] = codes.of_row(place).map(|[own, taken]| (own, taken)).unzip().into();
-        let [own, taken] = &mut both;
+        let start = list.waiting.len();
+        codes.of_row(place).for_each(|[own, _]| list.waiting.extend_from_slice(bytes_of(&own)));
+        let end = list.waiting.len();
+        codes.of_row(place).for_each(|[_, taken]| list.waiting.extend_from_slice(bytes_of(&taken)));
         // Where a row has left its path already, it does not leave it again.
-        departed.iter().for_each(|&column| taken[column] = own[column]);
-        both.iter().for_each(|codes| list.waiting.extend_from_slice(cast_slice(codes)));
+        for at in departed.iter().map(|column| column * size_of::<C>()) {
+            list.waiting.copy_within(start + at..start + at + size_of::<C>(), end + at);
+        }
         file.write(list)
     }
 
@@ -225,9 +228,9 @@ impl Records {
     ) -> Result<()> {
         let list = &mut self.detours[leaf];
         list.waiting.extend_from_slice(bytes_of(&[row, column as u32]));
-        let which = |number: usize| usize::from(number == column);
-        let codes: Vec<C> = codes.of_row(place).enumerate().map(|(number, both)| both[which(number)]).collect();
-        list.waiting.extend_from_slice(cast_slice(&codes));
+        for (number, both) in codes.of_row(place).enumerate() {
+            list.waiting.extend_from_slice(bytes_of(&both[usize::from(number == column)]));
+        }
         self.file.write(list)
     }
 }
@@ -236,8 +239,8 @@ impl Records {
 struct RecordBlock<C> {
     rows: Vec<u32>,
     codes: Codes<C>,
-    /// Of paths: a bit for each column of the upper part, set if it has led off the path.
-    marks: Vec<Vec<u8>>,
+    /// Of paths, one after the other: a bit for each column of the upper part, set if it has led off the path.
+    marks: Vec<u8>,
     /// Of detours: the columns that are permuted.
     columns: Vec<u32>,
 }
@@ -249,9 +252,8 @@ impl<C: Code> RecordBlock<C> {
 
     /// Adds a row with the bytes of its own codes and of the permuted ones.
     fn push(&mut self, row: u32, own: &[u8], taken: &[u8]) {
-        let each = |bytes: &'_ [u8]| bytes.chunks_exact(size_of::<C>()).map(pod_read_unaligned::<C>).collect::<Vec<C>>();
-        let both = each(own).into_iter().zip(each(taken)).map(|(own, taken)| [own, taken]);
-        self.codes.set_row(self.rows.len(), both);
+        let both = own.chunks_exact(size_of::<C>()).zip(taken.chunks_exact(size_of::<C>()));
+        self.codes.set_row(self.rows.len(), both.map(|(own, taken)| [own, taken].map(pod_read_unaligned)));
         self.rows.push(row);
     }
 
