@@ -1,12 +1,10 @@
 //! Lists of bytes that grow side by side, in pieces of one temporary file.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::mem::take;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferrank_runtime::error::Result;
-use ferrank_runtime::scratch::Scratch;
+use ferrank_runtime::scratch::{Scratch, ScratchFile};
 
 /// Most bytes of a list that are written at once.
 const PIECE: usize = 32 << 10;
@@ -33,9 +31,9 @@ impl Pieces {
 /// The file of some lists.
 #[derive(Debug)]
 pub(crate) struct PieceFile {
-    scratch: Scratch,
-    /// The file and its length.
-    file: Mutex<(File, u64)>,
+    file: ScratchFile,
+    /// Bytes that are written.
+    length: AtomicU64,
     /// Bytes of a list that are written at once.
     piece: usize,
 }
@@ -46,8 +44,8 @@ impl PieceFile {
     /// # Errors
     /// [`Error::File`](ferrank_runtime::error::Error::File) if there is no folder for it.
     pub(crate) fn new(scratch: &Scratch, n_lists: usize, waiting: usize) -> Result<Self> {
-        let file = Mutex::new((scratch.file()?, 0));
-        Ok(PieceFile { scratch: scratch.clone(), file, piece: PIECE.min(waiting / n_lists.max(1)) })
+        let piece = PIECE.min(waiting / n_lists.max(1));
+        Ok(PieceFile { file: scratch.pieces()?, length: AtomicU64::new(0), piece })
     }
 
     /// Writes what waits in `list` if it is enough for a piece.
@@ -67,16 +65,9 @@ impl PieceFile {
         if bytes.is_empty() {
             return Ok(());
         }
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let (file, length) = &mut *file;
-        let mut write = || {
-            file.seek(SeekFrom::Start(*length))?;
-            file.write_all(&bytes)
-        };
-        write().map_err(|error| self.scratch.failed(error))?;
-        list.written.push((*length, bytes.len()));
-        *length += bytes.len() as u64;
-        Ok(())
+        let start = self.length.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        list.written.push((start, bytes.len()));
+        self.file.write(start, &bytes)
     }
 
     /// Calls `each` with the pieces of `list`, in order. What was written at once is a piece.
@@ -87,14 +78,7 @@ impl PieceFile {
         let mut bytes = Vec::new();
         for &(start, length) in &list.written {
             bytes.resize(length, 0);
-            // A mapped file would count as memory of the process, where such is limited.
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut read = || {
-                file.0.seek(SeekFrom::Start(start))?;
-                file.0.read_exact(&mut bytes)
-            };
-            read().map_err(|error| self.scratch.failed(error))?;
-            drop(file);
+            self.file.read(start, &mut bytes)?;
             each(&bytes)?;
         }
         if list.waiting.is_empty() { Ok(()) } else { each(&list.waiting) }

@@ -1,7 +1,8 @@
 //! Scratch files: what a run keeps outside memory.
 //!
 //! A file has no name in its folder, so it is gone with the run, also after a crash. What was written is
-//! mapped, and costs no memory of the process.
+//! mapped, and takes no memory but that of the system; or it is read and written piece by piece, where that, too, is
+//! counted as memory of the process and limited.
 //!
 //! ```
 //! use ferrank_runtime::scratch::Scratch;
@@ -13,10 +14,10 @@
 //! ```
 
 use std::fs::File;
-use std::io::{BufWriter, Error as IoError, ErrorKind, Write};
+use std::io::{BufWriter, Error as IoError, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
 use memmap2::{Mmap, MmapMut};
@@ -62,6 +63,14 @@ impl Scratch {
     pub fn file(&self) -> Result<File> {
         debug!("temporary file in {}", self.folder.display());
         tempfile::tempfile_in(&self.folder).map_err(|e| self.failed(e))
+    }
+
+    /// A new file that is read and written at any place.
+    ///
+    /// # Errors
+    /// As for [`Scratch::file`].
+    pub fn pieces(&self) -> Result<ScratchFile> {
+        Ok(ScratchFile { scratch: self.clone(), file: Mutex::new(self.file()?) })
     }
 
     /// The error for what failed in the folder.
@@ -121,6 +130,48 @@ impl Scratch {
         writer.flush().map_err(|e| self.failed(e))?;
         drop(writer);
         Ok(ScalarBuffer::new(self.map(&file)?, 0, count))
+    }
+}
+
+/// A scratch file that threads read and write at any place.
+///
+/// ```
+/// use ferrank_runtime::scratch::Scratch;
+///
+/// let file = Scratch::new(None).pieces()?;
+/// file.write(4, b"codes")?;
+/// let mut read = [0; 3];
+/// file.read(5, &mut read)?;
+/// assert_eq!(read, *b"ode");
+/// # Ok::<(), ferrank_runtime::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ScratchFile {
+    scratch: Scratch,
+    file: Mutex<File>,
+}
+
+impl ScratchFile {
+    /// Writes `bytes` from byte `at` on.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the disk is full.
+    pub fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.at(at, |file| file.write_all(bytes))
+    }
+
+    /// Reads `bytes` from byte `at` on.
+    ///
+    /// # Errors
+    /// [`Error::File`] if there are not so many.
+    pub fn read(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        self.at(at, |file| file.read_exact(bytes))
+    }
+
+    fn at(&self, at: u64, work: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = file.seek(SeekFrom::Start(at)).and_then(|_| work(&mut file));
+        done.map_err(|error| self.scratch.failed(error))
     }
 }
 

@@ -74,7 +74,7 @@ impl<'a> Stored<'a> {
     }
 
     /// The codes of `rows`, which are out of the bag of tree number `tree`; `None` if the store has them.
-    pub(super) fn out_of_bag(&self, tree: u64, rows: &OutOfBagRows) -> Result<Option<GatheredCodes<'a>>> {
+    pub(super) fn out_of_bag(&self, tree: u64, rows: &OutOfBagRows) -> Result<Option<GatheredCodes>> {
         match self.place {
             Place::File(_) => Ok(None),
             Place::Parts(parts, scratch) => parts::out_of_bag(self.store, tree, rows, parts, scratch).map(Some),

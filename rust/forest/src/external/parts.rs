@@ -201,13 +201,13 @@ pub(super) fn total(trees: &mut [UpperTree], parts: &dyn Parts, targets: &Target
 }
 
 /// The codes of `rows`, which are out of the bag of tree number `tree`.
-pub(super) fn out_of_bag<'a>(
+pub(super) fn out_of_bag(
     store: &CodeStore,
     tree: u64,
     rows: &OutOfBagRows,
     parts: &dyn Parts,
-    scratch: &'a Scratch,
-) -> Result<GatheredCodes<'a>> {
+    scratch: &Scratch,
+) -> Result<GatheredCodes> {
     let request = bytes_of(&RowsRequest::OutOfBag(tree));
     GatheredCodes::take(store, rows, scratch, |each| parts.rows(&request, each))
 }

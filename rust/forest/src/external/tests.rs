@@ -151,6 +151,24 @@ proptest! {
     }
 }
 
+#[test]
+fn rows_of_many_windows_are_permuted_as_in_memory() {
+    let number = |factor: u32, modulus: u32| numbers((0..4000).map(move |row: u32| f64::from(row * factor % modulus)));
+    let columns = vec![("a", number(7, 97)), ("b", number(269, 3001)), ("c", number(11, 5)), ("y", number(31, 211))];
+    // With more bins than a byte has codes, columns of both kinds are read from the file.
+    for max_bins in [255, 1000] {
+        let coded = Coded::new(&table(columns.clone()), &["y"], None, max_bins);
+        let scores = vec![Score::Permutation, Score::MdiOob];
+        let params = ForestParams { scores, seed: 5, min_samples_leaf: 3, ..ForestParams::default() };
+        for bucket_rows in [100, 1000] {
+            let [expected, found] = both(&coded, 1.0, &params, (bucket_rows, 0));
+            assert_eq!(expected, found);
+        }
+        let found = over_parts(&coded, coded.cut(3), &params, (300, 0));
+        assert_eq!(in_memory(&coded, 1.0, &params), found);
+    }
+}
+
 /// Parts of a store, in this process.
 struct Cut<'a> {
     stores: Vec<(usize, CodeStore)>,

@@ -2,22 +2,17 @@
 //!
 //! They are in a temporary file, for each block of [`CHUNK_ROWS`] rows of the data set band by band.
 
-use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::sync::{Mutex, PoisonError};
-
 use super::OutOfBagRows;
 use crate::code_records;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Chunk, Code, CodeStore};
 use ferrank_runtime::error::{Error, Result};
-use ferrank_runtime::scratch::Scratch;
+use ferrank_runtime::scratch::{Scratch, ScratchFile};
 
 /// The codes of the out-of-bag rows of a tree.
-pub(crate) struct GatheredCodes<'a> {
-    scratch: &'a Scratch,
-    file: Mutex<File>,
+pub(crate) struct GatheredCodes {
+    file: ScratchFile,
     /// n_blocks; start in the file, and rows.
     blocks: Vec<(u64, usize)>,
     /// Numbers of bands of codes of one byte, and of two.
@@ -25,7 +20,7 @@ pub(crate) struct GatheredCodes<'a> {
     n_wide: usize,
 }
 
-impl<'a> GatheredCodes<'a> {
+impl GatheredCodes {
     /// Takes the codes of `rows` in ascending order from `source`, which calls its argument with the bytes of any numbers
     /// of them. Bands are those of `store`.
     ///
@@ -35,7 +30,7 @@ impl<'a> GatheredCodes<'a> {
     pub(crate) fn take(
         store: &CodeStore,
         rows: &OutOfBagRows,
-        scratch: &'a Scratch,
+        scratch: &Scratch,
         source: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
     ) -> Result<Self> {
         let (mut found, mut end) = (Vec::new(), 0);
@@ -45,17 +40,14 @@ impl<'a> GatheredCodes<'a> {
             Ok(())
         })?;
         let mut blocks = Blocks { store, blocks: &found, done: 0, waiting: Vec::new() };
-        let file = scratch.file()?;
-        let mut to = BufWriter::new(&file);
-        source(&mut |bytes| blocks.add(bytes, &mut to, scratch))?;
+        let file = scratch.pieces()?;
+        source(&mut |bytes| blocks.add(bytes, &file))?;
         if blocks.done < found.len() || !blocks.waiting.is_empty() {
             return Err(Error::Data(format!("parts gave the codes of other rows than the {} out of bag", rows.len())));
         }
-        to.flush().map_err(|error| scratch.failed(error))?;
-        drop(to);
         let Chunk { narrow, wide, .. } = &store.chunks[0];
         let (n_narrow, n_wide) = (narrow.len(), wide.len());
-        Ok(GatheredCodes { scratch, file: Mutex::new(file), blocks: found, n_narrow, n_wide })
+        Ok(GatheredCodes { file, blocks: found, n_narrow, n_wide })
     }
 
     /// The rows of the block that starts with row `base`.
@@ -90,12 +82,7 @@ impl<'a> GatheredCodes<'a> {
 
     /// Reads `cells` from byte `at` on, and moves that to their end.
     fn read<C: Code>(&self, at: &mut u64, cells: &mut [[C; BAND]]) -> Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut read = || {
-            file.seek(SeekFrom::Start(*at))?;
-            file.read_exact(bytemuck::cast_slice_mut(cells))
-        };
-        read().map_err(|error| self.scratch.failed(error))?;
+        self.file.read(*at, bytemuck::cast_slice_mut(cells))?;
         *at += size_of_val(cells) as u64;
         Ok(())
     }
@@ -113,14 +100,18 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    fn add(&mut self, bytes: &[u8], to: &mut BufWriter<&File>, scratch: &Scratch) -> Result<()> {
+    fn add(&mut self, bytes: &[u8], to: &ScratchFile) -> Result<()> {
         self.waiting.extend_from_slice(bytes);
         let mut start = 0;
-        while let Some(&(_, rows)) = self.blocks.get(self.done) {
+        while let Some(&(mut at, rows)) = self.blocks.get(self.done) {
             let end = start + rows * self.store.row_bytes();
             let Some(block) = self.waiting.get(start..end) else { break };
             let chunk = code_records::read(self.store, rows, block)?;
-            let mut write = |cells: &[u8]| to.write_all(cells).map_err(|error| scratch.failed(error));
+            let mut write = |cells: &[u8]| {
+                to.write(at, cells)?;
+                at += cells.len() as u64;
+                Ok(())
+            };
             chunk.narrow.iter().try_for_each(|cells| write(bytemuck::cast_slice(cells)))?;
             chunk.wide.iter().try_for_each(|cells| write(bytemuck::cast_slice(cells)))?;
             (start, self.done) = (end, self.done + 1);

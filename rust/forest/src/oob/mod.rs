@@ -92,7 +92,7 @@ impl<'a> OobContext<'a> {
         number: u64,
         tree: &'b OobTree,
         rows: &'b OutOfBagRows,
-        codes: Option<&'b GatheredCodes<'b>>,
+        codes: Option<&'b GatheredCodes>,
     ) -> OobView<'b> {
         let OobContext { has_missing, scratch, .. } = *self;
         OobView { of: self.tree_view(tree), number, has_missing, rows, codes, scratch, noted: None }
@@ -167,7 +167,7 @@ pub(crate) struct OobView<'a> {
     /// The rows that are not in the bag.
     pub(crate) rows: &'a OutOfBagRows,
     /// Their codes, where the store does not have them.
-    codes: Option<&'a GatheredCodes<'a>>,
+    codes: Option<&'a GatheredCodes>,
     /// The folder of temporary files, if the rows do not fit into memory.
     pub(crate) scratch: Option<&'a Scratch>,
     /// Where the leaves of rows are recorded, if a forest is kept.

@@ -214,7 +214,7 @@ impl Detours {
         Detours { first, end, most, leaves: vec![0; n_rows], entries: Vec::new() }
     }
 
-    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring<'_>) -> Result<()> {
+    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring) -> Result<()> {
         walk_all::<C>(view, ring, |position, rows, walk, _| {
             self.add(position, rows.len(), walk);
             Ok(())

@@ -186,7 +186,7 @@ pub(crate) fn importances(view: &OobView<'_>) -> Result<Vec<(u32, f64)>> {
 struct Trial<'a> {
     view: &'a OobView<'a>,
     scale: &'a ErrorScale,
-    ring: &'a Ring<'a>,
+    ring: &'a Ring,
 }
 
 impl Trial<'_> {

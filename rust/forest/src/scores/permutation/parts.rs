@@ -69,7 +69,7 @@ impl PartSums {
         Ok(Some(parts))
     }
 
-    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring<'_>, grows: &[bool]) -> Result<()> {
+    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring, grows: &[bool]) -> Result<()> {
         let PartSums { scale, sums, records, .. } = self;
         let judge = Judge { scale, targets: view.targets, leaves: view.predictions };
         let mut departed: Vec<Vec<usize>> = vec![Vec::new(); GROUP_ROWS];

@@ -1,8 +1,6 @@
 //! The out-of-bag rows of a tree in a ring, with their own codes and the permuted ones.
 
-use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
 
 use rand::RngExt;
 
@@ -12,7 +10,7 @@ use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Code, Stored};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, Stream, stream};
-use ferrank_runtime::scratch::Scratch;
+use ferrank_runtime::scratch::{Scratch, ScratchFile};
 
 /// Number of rows whose codes are copied together.
 pub(super) const BLOCK_ROWS: usize = 128;
@@ -21,85 +19,75 @@ pub(super) const BLOCK_ROWS: usize = 128;
 type BlockCodes<C> = [[C; BLOCK_ROWS]; 2];
 
 /// Bytes of the codes of all features that are read from a file together, unless these are fewer than [`WINDOW_ROWS`].
-const WINDOW_BYTES: usize = 4 << 20;
+const WINDOW_BYTES: usize = if cfg!(test) { 0 } else { 4 << 20 };
 const WINDOW_ROWS: usize = 4 * BLOCK_ROWS;
+
+/// Positions whose codes are put in order together, where these are in a file: all of them, or a share of one in so many.
+const TOGETHER: usize = if cfg!(test) { 16 } else { 4 << 20 };
+const SHARES: f64 = 4.0;
 
 /// The rows in random order, in which the first follows the last, and the codes of some features. When a feature is
 /// permuted, each row takes the value of the row `turn` positions ahead.
-pub(super) struct Ring<'a> {
+pub(super) struct Ring {
     /// The row at each position.
     rows: Vec<u32>,
-    codes: Columns<'a>,
+    codes: Columns,
     is_narrow: bool,
     /// The turn of each column; below the number of rows.
     turns: Vec<usize>,
 }
 
 /// Codes by feature and position: those of one byte, then those of two.
-enum Columns<'a> {
+enum Columns {
     Held { narrow: Vec<Vec<u8>>, wide: Vec<Vec<u16>> },
-    File(ColumnFile<'a>),
+    File(ColumnFile),
 }
 
 /// Codes in a temporary file.
-struct ColumnFile<'a> {
-    scratch: &'a Scratch,
-    file: Mutex<File>,
+struct ColumnFile {
+    file: ScratchFile,
     n_rows: usize,
     n_narrow: usize,
+    n_columns: usize,
 }
 
-impl<'a> Ring<'a> {
+impl Ring {
     /// The out-of-bag `rows` of a tree, with the codes of `columns`. These are in a temporary file if the view has a
     /// folder for it.
-    pub(super) fn new(view: &OobView<'a>, rows: &OutOfBagRows, columns: &TreeColumns) -> Result<Self> {
+    pub(super) fn new(view: &OobView<'_>, rows: &OutOfBagRows, columns: &TreeColumns) -> Result<Self> {
         let n_rows = rows.len();
         let random = |place| stream(view.context.params.seed, Purpose::Permutation, view.number, place);
-        let positions = in_random_order(n_rows, &mut random(0));
         let turn = |&feature: &u32| random_turn(n_rows, &mut random(1 + u64::from(feature)));
         let turns = columns.features.iter().map(turn).collect();
         let is_narrow = columns.wide.is_empty() && columns.sparse.is_empty();
-        let codes = match view.scratch {
-            None => {
-                let (mut narrow, mut wide) = (Vec::new(), Vec::new());
-                gather(&columns.narrow, view, rows, &positions, |cells, lane| {
-                    narrow.push(column(cells, lane).collect());
-                    Ok(())
-                })?;
-                gather(&columns.wide, view, rows, &positions, |cells, lane| {
-                    wide.push(column(cells, lane).collect());
-                    Ok(())
-                })?;
-                wide.extend(gather_sparse(&columns.sparse, view, rows, &positions));
-                Columns::Held { narrow, wide }
-            }
-            Some(scratch) => {
-                let file = scratch.file()?;
-                let mut to = BufWriter::new(&file);
-                gather(&columns.narrow, view, rows, &positions, |cells, lane| {
-                    column(cells, lane).try_for_each(|code| to.write_all(&[code])).map_err(|e| scratch.failed(e))
-                })?;
-                gather(&columns.wide, view, rows, &positions, |cells, lane| {
-                    let mut codes = column(cells, lane);
-                    codes.try_for_each(|code: u16| to.write_all(&code.to_ne_bytes())).map_err(|e| scratch.failed(e))
-                })?;
-                to.flush().map_err(|e| scratch.failed(e))?;
-                drop(to);
-                Columns::File(ColumnFile { scratch, file: Mutex::new(file), n_rows, n_narrow: columns.narrow.len() })
-            }
+        let scattered = Scattered { view, rows, positions: in_random_order(n_rows, &mut random(0)) };
+        let Some(scratch) = view.scratch else {
+            let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+            scattered.columns(&columns.narrow, n_rows, |_, cells, lane| {
+                narrow.push(lane_of(cells, lane));
+                Ok(())
+            })?;
+            scattered.columns(&columns.wide, n_rows, |_, cells, lane| {
+                wide.push(lane_of(cells, lane));
+                Ok(())
+            })?;
+            wide.extend(scattered.sparse_columns(&columns.sparse));
+            let mut by_position = vec![0; n_rows];
+            scattered.rows_between(0..n_rows, &mut by_position);
+            return Ok(Ring { rows: by_position, codes: Columns::Held { narrow, wide }, is_narrow, turns });
         };
-        let mut by_position = vec![0; n_rows];
-        for (row, &position) in rows.iter().zip(&positions) {
-            by_position[position as usize] = row as u32;
-        }
-        Ok(Ring { rows: by_position, codes, is_narrow, turns })
+        let file = ColumnFile::write(scratch, &scattered, columns)?;
+        drop(scattered);
+        let rows = file.rows()?;
+        Ok(Ring { rows, codes: Columns::File(file), is_narrow, turns })
     }
 
     /// Bytes that a ring of so many rows takes while it is made and walked, in a temporary file besides.
     pub(super) fn bytes(n_rows: f64, n_features: usize, is_narrow: bool) -> f64 {
         let code_bytes = if is_narrow { 1 } else { 2 };
-        // Positions, and the codes of a band; or rows and positions.
-        let rows = n_rows * (4 + (BAND * code_bytes).max(4)) as f64;
+        // Positions, and the codes of a band.
+        let together = (n_rows / SHARES).max(n_rows.min(TOGETHER as f64));
+        let rows = 4.0 * n_rows + together * (BAND * code_bytes) as f64;
         let of_columns = |rows: usize| n_features * code_bytes * 2 * rows;
         rows + (of_columns(BLOCK_ROWS) + WINDOW_BYTES.max(of_columns(WINDOW_ROWS))) as f64
     }
@@ -134,79 +122,138 @@ fn random_turn(n: usize, random: &mut Stream) -> usize {
     if n > 1 { random.random_range(1..n as u32) as usize } else { 0 }
 }
 
-/// Calls `each` for each of `slots` with the codes of `rows` in its band, by position, and its place in the band.
-fn gather<C: Stored>(
-    slots: &[usize],
-    view: &OobView<'_>,
-    rows: &OutOfBagRows,
-    positions: &[u32],
-    mut each: impl FnMut(&[[C; BAND]], usize) -> Result<()>,
-) -> Result<()> {
-    let mut cells = vec![[C::default(); BAND]; if slots.is_empty() { 0 } else { positions.len() }];
-    // Codes are read from the first row to the last, a band at a time.
-    for slots in slots.chunk_by(|one, next| one / BAND == next / BAND) {
-        let mut positions = positions.iter();
-        rows.by_block(|base, block| {
-            view.context.monitor.check()?;
-            view.band((base, block), slots[0] / BAND, |_, codes: &[C; BAND]| {
-                positions.next().into_iter().for_each(|&position| cells[position as usize] = *codes);
-            })
-        })?;
-        slots.iter().try_for_each(|slot| each(&cells, slot % BAND))?;
-    }
-    Ok(())
+/// Rows, each with its position in a random order.
+struct Scattered<'a> {
+    view: &'a OobView<'a>,
+    rows: &'a OutOfBagRows,
+    /// By row.
+    positions: Vec<u32>,
 }
 
-fn column<C: Copy>(cells: &[[C; BAND]], lane: usize) -> impl Iterator<Item = C> {
-    cells.iter().map(move |codes| codes[lane])
-}
-
-/// The codes of `rows` of each of the sparse features `numbers`, by position.
-fn gather_sparse(
-    numbers: &[usize],
-    view: &OobView<'_>,
-    rows: &OutOfBagRows,
-    positions: &[u32],
-) -> Vec<Vec<u16>> {
-    let rows: Vec<u32> = rows.iter().map(|row| row as u32).collect();
-    let (view, mut codes) = (View::from_codes(view.context.store, 0), Vec::new());
-    let column = |&number: &usize| {
-        let mut column = vec![0; positions.len()];
-        for (&position, &code) in positions.iter().zip(&*view.take_sparse(number, &rows, &mut codes)) {
-            column[position as usize] = code;
+impl Scattered<'_> {
+    /// Calls `each` for each of `slots` with the codes of rows in its band, by position, and its place in the band;
+    /// `together` positions at a time. The first argument is the number of the slot and the first position.
+    fn columns<C: Stored>(
+        &self,
+        slots: &[usize],
+        together: usize,
+        mut each: impl FnMut((usize, usize), &[[C; BAND]], usize) -> Result<()>,
+    ) -> Result<()> {
+        let n_rows = self.positions.len();
+        let mut cells = vec![[C::default(); BAND]; if slots.is_empty() { 0 } else { together.min(n_rows) }];
+        let mut before = 0;
+        // Codes are read from the first row to the last, a band at a time.
+        for slots in slots.chunk_by(|one, next| one / BAND == next / BAND) {
+            for first in (0..n_rows).step_by(together) {
+                let cells = &mut cells[..together.min(n_rows - first)];
+                let mut positions = self.positions.iter();
+                self.rows.by_block(|base, block| {
+                    self.view.context.monitor.check()?;
+                    self.view.band((base, block), slots[0] / BAND, |_, codes: &[C; BAND]| {
+                        let place = positions.next().map(|&position| (position as usize).wrapping_sub(first));
+                        if let Some(cell) = place.and_then(|place| cells.get_mut(place)) {
+                            *cell = *codes;
+                        }
+                    })
+                })?;
+                let mut slots = (before..).zip(slots);
+                slots.try_for_each(|(number, slot)| each((number, first), cells, slot % BAND))?;
+            }
+            before += slots.len();
         }
-        column
-    };
-    numbers.iter().map(column).collect()
+        Ok(())
+    }
+
+    /// The codes of each of the sparse features `numbers`, by position.
+    fn sparse_columns(&self, numbers: &[usize]) -> Vec<Vec<u16>> {
+        let rows: Vec<u32> = self.rows.iter().map(|row| row as u32).collect();
+        let (view, mut codes) = (View::from_codes(self.view.context.store, 0), Vec::new());
+        let column = |&number: &usize| {
+            let mut column = vec![0; self.positions.len()];
+            for (&position, &code) in self.positions.iter().zip(&*view.take_sparse(number, &rows, &mut codes)) {
+                column[position as usize] = code;
+            }
+            column
+        };
+        numbers.iter().map(column).collect()
+    }
+
+    /// Writes the rows whose positions are in `range` to `found`, by position.
+    fn rows_between(&self, range: Range<usize>, found: &mut [u32]) {
+        for (row, &position) in self.rows.iter().zip(&self.positions) {
+            if range.contains(&(position as usize)) {
+                found[position as usize - range.start] = row as u32;
+            }
+        }
+    }
 }
 
-impl ColumnFile<'_> {
+impl ColumnFile {
+    /// Writes the codes of `columns` and then the rows by position.
+    fn write(scratch: &Scratch, scattered: &Scattered<'_>, columns: &TreeColumns) -> Result<Self> {
+        let (n_rows, n_narrow, n_columns) = (scattered.positions.len(), columns.narrow.len(), columns.len());
+        let together = ((n_rows as f64 / SHARES).ceil() as usize).max(TOGETHER);
+        let column_file = ColumnFile { file: scratch.pieces()?, n_rows, n_narrow, n_columns };
+        column_file.write_columns::<u8>(scattered, &columns.narrow, (0, together))?;
+        column_file.write_columns::<u16>(scattered, &columns.wide, (n_narrow, together))?;
+        let mut rows = vec![0u32; together.min(n_rows)];
+        for first in (0..n_rows).step_by(together) {
+            let range = first..n_rows.min(first + together);
+            let rows = &mut rows[..range.len()];
+            scattered.rows_between(range, rows);
+            column_file.file.write(column_file.place::<u32>(n_columns, first), bytemuck::cast_slice(rows))?;
+        }
+        Ok(column_file)
+    }
+
+    fn write_columns<C: Stored>(
+        &self,
+        scattered: &Scattered<'_>,
+        slots: &[usize],
+        (first_column, together): (usize, usize),
+    ) -> Result<()> {
+        scattered.columns(slots, together, |(number, first), cells, lane| {
+            let codes: Vec<C> = lane_of(cells, lane);
+            self.file.write(self.place::<C>(first_column + number, first), bytemuck::cast_slice(&codes))
+        })
+    }
+
+    /// The byte where the value of type `T` at `position` in column number `column` is; the rows come after all columns.
+    fn place<T>(&self, column: usize, position: usize) -> u64 {
+        let start = (column + column.saturating_sub(self.n_narrow)) * self.n_rows;
+        (start + size_of::<T>() * position) as u64
+    }
+
+    /// The rows by position.
+    fn rows(&self) -> Result<Vec<u32>> {
+        let mut rows = vec![0; self.n_rows];
+        self.file.read(self.place::<u32>(self.n_columns, 0), bytemuck::cast_slice_mut(&mut rows))?;
+        Ok(rows)
+    }
+
     /// Reads the codes of column number `column` from position `start` on, in the order of the ring.
     fn read<C: Code>(&self, column: usize, start: usize, codes: &mut [C]) -> Result<()> {
-        let ColumnFile { n_rows, n_narrow, .. } = *self;
-        if column < n_narrow {
-            return self.read_as::<u8, C>(column * n_rows, start, codes);
+        match column < self.n_narrow {
+            true => self.read_as::<u8, C>(column, start, codes),
+            false => self.read_as::<u16, C>(column, start, codes),
         }
-        self.read_as::<u16, C>((n_narrow + 2 * (column - n_narrow)) * n_rows, start, codes)
     }
 
-    fn read_as<F: Code, C: Code>(&self, at: usize, start: usize, codes: &mut [C]) -> Result<()> {
-        let (mut start, mut rest, mut bytes) = (start, codes, Vec::<F>::new());
+    fn read_as<F: Code, C: Code>(&self, column: usize, start: usize, codes: &mut [C]) -> Result<()> {
+        let (mut start, mut rest, mut found) = (start, codes, Vec::<F>::new());
         while !rest.is_empty() {
             let (now, after) = rest.split_at_mut(rest.len().min(self.n_rows - start));
-            bytes.resize(now.len(), F::default());
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut read = || {
-                file.seek(SeekFrom::Start((at + start * size_of::<F>()) as u64))?;
-                file.read_exact(bytemuck::cast_slice_mut(&mut bytes))
-            };
-            read().map_err(|error| self.scratch.failed(error))?;
-            drop(file);
-            now.iter_mut().zip(&bytes).for_each(|(to, &code)| *to = converted(code));
+            found.resize(now.len(), F::default());
+            self.file.read(self.place::<F>(column, start), bytemuck::cast_slice_mut(&mut found))?;
+            now.iter_mut().zip(&found).for_each(|(to, &code)| *to = converted(code));
             (start, rest) = (0, after);
         }
         Ok(())
     }
+}
+
+fn lane_of<C: Copy>(cells: &[[C; BAND]], lane: usize) -> Vec<C> {
+    cells.iter().map(|codes| codes[lane]).collect()
 }
 
 /// Codes of a block of rows, of the same type for all features.
@@ -235,7 +282,7 @@ impl<C: Code> Codes<C> {
     /// Takes the codes of the rows from position `first` on, in the order of the ring. `C` can represent the codes of
     /// all features.
     #[inline(always)]
-    pub(super) fn take(&mut self, ring: &Ring<'_>, first: usize) -> Result<()> {
+    pub(super) fn take(&mut self, ring: &Ring, first: usize) -> Result<()> {
         let mut columns = self.by_column.iter_mut().zip(&ring.turns);
         match &ring.codes {
             Columns::Held { narrow, wide } => {
@@ -281,7 +328,7 @@ impl<C: Code> Codes<C> {
 
 impl<C: Code> Window<C> {
     /// Reads the codes of the rows from position `first` on, unless they are there. Positions ascend by blocks.
-    fn move_to(&mut self, file: &ColumnFile<'_>, turns: &[usize], first: usize) -> Result<()> {
+    fn move_to(&mut self, file: &ColumnFile, turns: &[usize], first: usize) -> Result<()> {
         if self.n_rows > 0 && first < self.first + self.n_rows {
             return Ok(());
         }

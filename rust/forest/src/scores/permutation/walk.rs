@@ -22,7 +22,7 @@ const _: () = assert!(GROUP_ROWS == u32::BITS as usize && BLOCK_ROWS.is_multiple
 /// group, the rows, their walk and the codes of their block. `C` holds the codes of all features.
 pub(super) fn walk_all<C: Code>(
     view: &OobView<'_>,
-    ring: &Ring<'_>,
+    ring: &Ring,
     mut each: impl FnMut(usize, &[u32], &Walk, &Codes<C>) -> Result<()>,
 ) -> Result<()> {
     let n_columns = view.tree.columns.len();
