@@ -239,7 +239,7 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
         found = fr.rank(collection, target, ranker=ranker, drop=drop, progress=progress)
         thread.join()
         assert same(found, whole)
-    assert {"ferrank-answer", "ferrank-grow-apart", "ferrank-collect", "ferrank-piece"} <= set(
+    assert {"ferrank-answer", "ferrank-grow-apart", "ferrank-collect", "ferrank-rows"} <= set(
         cluster.scheduler.task_prefixes
     )
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ferrank import _core
 from ferrank.distributed.process import Asked, Floats, coder_of, finish_of, know, source_of, to_bytes
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.scheduler import connected, name_of
+from ferrank.distributed.scheduler import at_workers, connected, name_of
 
 __all__ = [
     "Names",
@@ -136,7 +136,7 @@ def collect(shared: Shared, codes: bytes, shadows: bytes | None, number: int, re
 
 
 def piece(pieces: list[bytes], number: int) -> bytes:
-    """Return the rows that reach one of the nodes, or the codes for one of the partitions."""
+    """Return one of the pieces, such as the codes for one of the partitions."""
     return pieces[number]
 
 
@@ -199,7 +199,6 @@ class _Asking:
             (future(name), beside, number)
             for number, (name, beside) in enumerate(zip(names.codes, of_shadows, strict=True))
         ]
-        self._collected: list[Any] = []
         # A copy of codes elsewhere would stay there.
         holders = client.who_has([codes for codes, *_ in self._parts])
         self._where = [list(holders.get(codes.key, ()))[:1] for codes, *_ in self._parts]
@@ -213,21 +212,15 @@ class _Asking:
         total: Floats = self._client.gather(found[0])
         return total
 
-    def collect(self, request: bytes) -> None:
-        """Have the rows of some nodes collected, in place of those before."""
-        self._collected = []
-        self._collected = list(self._of_each(collect, request))
-
-    def bucket(self, number: int) -> Iterator[bytes]:
-        """Return the rows of one of the nodes, partition after partition."""
-        pieces = (self._submit(piece, buckets, number) for buckets in self._collected)
-        return self._one_by_one(pieces)
+    def collect(self, request: bytes) -> Iterator[list[bytes]]:
+        """Return the rows of each of some nodes, partition after partition."""
+        return self._one_by_one(self._of_each(collect, request))
 
     def rows(self, request: bytes) -> Iterator[bytes]:
         """Return what is asked for of the rows, partition after partition."""
         return self._one_by_one(self._of_each(rows, request))
 
-    def _one_by_one(self, wanted: Iterable[Any]) -> Iterator[bytes]:
+    def _one_by_one(self, wanted: Iterable[Any]) -> Iterator[Any]:
         """Return what the futures ``wanted`` hold; only a few of them are made ahead."""
         ahead: deque[Any] = deque()
         for future in wanted:
@@ -240,8 +233,7 @@ class _Asking:
     def _of_each(self, function: Callable[..., Any], request: bytes) -> Iterator[Any]:
         """Return a future of ``function`` for each partition, to be run where its codes are."""
         for (codes, *rest), where in zip(self._parts, self._where, strict=True):
-            aim = {"workers": where, "allow_other_workers": True} if where else {}
-            yield self._submit(function, self._shared, codes, *rest, request, **aim)
+            yield self._submit(function, self._shared, codes, *rest, request, **at_workers(where))
 
     def _submit(self, function: Callable[..., Any], *arguments: Any, **aim: Any) -> Any:
         """Return a future of ``function``; ``aim``: the workers that it is for."""

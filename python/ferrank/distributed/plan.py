@@ -214,7 +214,7 @@ class _Run:
             return self._gather(self._search(parts))
         if not self._fits(self._known.in_memory):
             if self._known.obstacle is None:
-                self._check_room(self._known.over_parts, "forests: the targets of all rows, and a tree,")
+                self._check_room(self._known.over_parts, "forests: the targets of all rows, and what scores need of rows out of a bag,")
                 return self._grow_apart()
             self._check_room(self._known.in_memory, f"forests: the codes of all rows{reason}")
         if settings["per_target"]:
@@ -341,7 +341,11 @@ class _Run:
             names = forests_apart.Names(
                 known.key, [part.key for part in kept], [part.key for part in shadows]
             )
-            shares = [self._share(span, forests_apart.grow_apart, known, names, span) for span in spans]
+            shares = []
+            # Dask would have them all grow where it finds what they know.
+            for span, home in zip(spans, self._scheduler.one_for_each(len(spans)), strict=True):
+                with dask.annotate(**home):
+                    shares.append(self._share(span, forests_apart.grow_apart, known, names, span))
             gathered.append(self._gather(shares, (done, total)))
             self._scheduler.let_go(shadows)
             done += len(spans)

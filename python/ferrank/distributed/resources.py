@@ -18,6 +18,8 @@ BESIDE_FRACTION = 0.9
 """Share of a worker's limit up to which a task goes that has the worker's own partitions beside it."""
 SPILL_FRACTION = 0.7
 """Share of a worker's limit from which on dask writes data to disk, unless it is told another."""
+PAUSE_FRACTION = 0.8
+"""Share of a worker's limit from which on dask gives it no more tasks, unless it is told another."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,19 @@ class TaskResources:
         return beside if self.memory is None else min(beside, self.memory)
 
     def limit_amid(self) -> int | None:
-        """Return the most bytes that the process may hold if half of what is left is for other tasks."""
+        """Return the most bytes that the process may hold if half of what is left is for other tasks.
+
+        Dask spills the data that it keeps there when it has to.
+        """
         worker, limit = _worker(), self.limit_beside()
         if worker is None or limit is None:
             return limit
         held = int(worker.monitor.get_process_memory())
-        return (limit + min(held, limit)) // 2
+        paused = int((worker.memory_manager.memory_limit or limit) * PAUSE_FRACTION)
+        spilled = getattr(worker.data, "spilled_total", None)
+        kept = int(worker.state.nbytes) - (0 if spilled is None else int(spilled.memory))
+        left = min(paused, limit) - max(held - kept, 0)
+        return held + max(left, 0) // 2
 
     def folder(self) -> str | None:
         """Return the folder for temporary files; a worker has one of its own."""

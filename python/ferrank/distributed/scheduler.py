@@ -3,6 +3,8 @@
 import asyncio
 import concurrent.futures
 import contextvars
+import inspect
+import itertools
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -25,6 +27,7 @@ __all__ = [
     "LocalScheduler",
     "Scheduler",
     "TaskError",
+    "at_workers",
     "connected",
     "name_of",
     "on_scheduler",
@@ -50,6 +53,11 @@ def task(function: Callable[..., Any], *arguments: Any, known_as: Callable[..., 
     """Return ``function`` of ``arguments`` as a delayed task, with the name of another function if given."""
     key = f"{name_of(known_as or function)}-{tokenize(function, *arguments)}"
     return dask.delayed(function, pure=True, traverse=False)(*arguments, dask_key_name=key)
+
+
+def at_workers(addresses: list[str]) -> dict[str, Any]:
+    """Return the annotations of a task that is for the workers at ``addresses``, as long as there are some."""
+    return {"workers": addresses, "allow_other_workers": True} if addresses else {}
 
 
 class Scheduler(ABC):
@@ -78,6 +86,10 @@ class Scheduler(ABC):
     def hold(self, wanted: list[Any]) -> list[Any]:
         """Have ``wanted`` computed, and left where they are, if that is elsewhere."""
         return wanted
+
+    def one_for_each(self, n_tasks: int) -> list[dict[str, Any]]:
+        """Return annotations of tasks that are for workers of their own, as far as there are so many."""
+        return [{}] * n_tasks
 
     def let_go(self, persisted: list[Any]) -> None:
         """Let go of some of what was persisted, where others than the caller hold it."""
@@ -145,28 +157,39 @@ class ClusterScheduler(Scheduler):
         self._is_stopped = False
 
     @property
-    def _workers(self) -> list[dict[str, Any]]:
-        """What is known of the workers that tasks may go to."""
-        workers = self.client.scheduler_info()["workers"]
+    def _workers(self) -> dict[str, dict[str, Any]]:
+        """What is known of the workers that tasks may go to, by address."""
+        workers = self._all_workers()
         if not workers:
             # One that has died is being replaced, or a cluster that adapts starts workers when there is work.
             self._wait(lambda: self.client.gather(self.client.submit(name_of, task), asynchronous=True))
-            workers = self.client.scheduler_info()["workers"]
+            workers = self._all_workers()
         wanted = dask.get_annotations().get("workers")
         if not isinstance(wanted, list):
-            return list(workers.values())
+            return workers
         named = {address: {address, worker["name"], worker["host"]} for address, worker in workers.items()}
-        return [worker for address, worker in workers.items() if named[address] & set(wanted)]
+        return {address: worker for address, worker in workers.items() if named[address] & set(wanted)}
+
+    def _all_workers(self) -> dict[str, dict[str, Any]]:
+        from distributed import Scheduler as DaskScheduler
+
+        # What the client knows of workers may be of some time ago, and is nothing if it is asynchronous.
+        takes_number = "n_workers" in inspect.signature(DaskScheduler.identity).parameters
+        number = {"n_workers": -1} if takes_number else {}
+        workers: dict[str, dict[str, Any]] = self._wait(lambda: self.client.scheduler.identity(**number))[
+            "workers"
+        ]
+        return workers
 
     @property
     def limits(self) -> list[int]:  # type: ignore[override]
         """Bytes that each worker may hold, where that is limited."""
-        return [worker["memory_limit"] for worker in self._workers if worker["memory_limit"]]
+        return [worker["memory_limit"] for worker in self._workers.values() if worker["memory_limit"]]
 
     @property
     def rooms(self) -> list[Room]:  # type: ignore[override]
         """The memory of each worker, where that is limited."""
-        return [_room(worker) for worker in self._workers if worker["memory_limit"]]
+        return [_room(worker) for worker in self._workers.values() if worker["memory_limit"]]
 
     @property
     def n_workers(self) -> int:  # type: ignore[override]
@@ -176,7 +199,7 @@ class ClusterScheduler(Scheduler):
     @property
     def processes(self) -> int:  # type: ignore[override]
         """Processes that work on one machine, as far as is known."""
-        return max(Counter(worker["host"] for worker in self._workers).values(), default=1)
+        return max(Counter(worker["host"] for worker in self._workers.values()).values(), default=1)
 
     def compute(
         self, wanted: list[Any], steps: Sequence[Any] = (), report: Report | None = None
@@ -207,6 +230,14 @@ class ClusterScheduler(Scheduler):
         persisted = list(self.client.persist(wanted))
         self._held += self.client.futures_of(persisted)
         return persisted
+
+    def one_for_each(self, n_tasks: int) -> list[dict[str, Any]]:
+        """Return annotations of tasks that are for workers of their own, as far as there are so many."""
+        wanted, addresses = dask.get_annotations().get("workers"), sorted(self._workers)
+        if not addresses or not (wanted is None or isinstance(wanted, list)):
+            return [{}] * n_tasks
+        homes = itertools.islice(itertools.cycle(addresses), n_tasks)
+        return [at_workers([home]) for home in homes]
 
     def let_go(self, persisted: list[Any]) -> None:
         """Let go of some of what was persisted."""

@@ -2,8 +2,9 @@
 //!
 //! Every machine knows the targets and weights of all rows. One grows trees ([`Apart::accumulate`]); the parts add up the
 //! sums of their rows for it, and hand over the rows of nodes that fit into its memory, and the codes of the rows out of
-//! the bag if scores read them. A permuted value is that of a row of another part, so that codes have to move for the
-//! score `permutation` in any case, and sums of errors have to be added up in the order of the permuted rows.
+//! the bag if scores read them. These go to a temporary file, and reach the scores subtree by subtree, so that no machine
+//! holds a whole tree. A permuted value is that of a row of another part, so that codes have to move for the score
+//! `permutation` in any case.
 //!
 //! With shadows, each part keeps the codes of those too, for the trees that see the same shadows ([`rounds`]): it gets
 //! them from all parts ([`Apart::spread`], [`Apart::shadows`]).
@@ -125,8 +126,6 @@ pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result
 /// # let columns = [("x", column(|i| i * 7 % 31)), ("z", column(|i| i % 5)), ("y", column(|i| i))];
 /// # let batch = RecordBatch::try_from_iter(columns).unwrap();
 ///
-/// use std::sync::Mutex;
-///
 /// use arrow_buffer::Buffer;
 /// use ferrank_data::Result;
 /// use ferrank_data::intake::{Unlabelled, View};
@@ -142,8 +141,6 @@ pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result
 /// struct Local<'a> {
 ///     apart: &'a Apart,
 ///     parts: Vec<(Buffer, usize)>,
-///     /// The rows collected last, by part and bucket.
-///     buckets: Mutex<Vec<Vec<Vec<u8>>>>,
 /// }
 ///
 /// impl Local<'_> {
@@ -160,14 +157,10 @@ pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result
 ///         let add = |all: Vec<f64>, part: Vec<f64>| all.iter().zip(part).map(|(a, b)| a + b).collect();
 ///         Ok(sums.into_iter().reduce(add).unwrap_or_default())
 ///     }
-///     fn collect(&self, request: &[u8]) -> Result<()> {
+///     fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
 ///         let options = RunOptions::default();
 ///         let found = self.each(|part| self.apart.collect(part, request, &options, &Monitor::default()))?;
-///         *self.buckets.lock().unwrap() = found;
-///         Ok(())
-///     }
-///     fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-///         self.buckets.lock().unwrap().iter().try_for_each(|part| each(&part[number]))
+///         found.iter().try_for_each(|pieces| each(&pieces.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>()))
 ///     }
 ///     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
 ///         let found = self.each(|part| self.apart.rows(part, request, 1, &Monitor::default()))?;
@@ -190,7 +183,7 @@ pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result
 /// let answers = codes.iter().map(|codes| coder.answers(codes.clone()).map(Buffer::from)).collect::<Result<_>>()?;
 /// let apart = Apart::new(view, &params, &profile, answers)?;
 /// let parts = codes.into_iter().zip([0, 30]).collect();
-/// let local = Local { apart: &apart, parts, buckets: Mutex::default() };
+/// let local = Local { apart: &apart, parts };
 /// let found = apart.accumulate(&options, &local, &monitor)?.ranking()?;
 /// let whole = accumulate(&all, &roles, &params, &options, &monitor)?.ranking()?;
 /// assert_eq!(found.scores[0].importance, whole.scores[0].importance);

@@ -129,7 +129,7 @@ impl Apart {
     }
 
     /// Grows the trees from `first` up to `end`, of one round, on `threads` threads, within `memory` bytes; `parts` has
-    /// the methods `sums`, `collect`, `bucket` and `rows`. The result is an `Accumulator`.
+    /// the methods `sums`, `collect` and `rows`. The result is an `Accumulator`.
     fn accumulate(
         &self,
         first: u64,
@@ -232,21 +232,18 @@ impl Asked {
         })
     }
 
-    /// Calls `each` with the bytes that `call` returns an iterator of.
-    fn one_by_one(
+    /// Calls `each` with what the iterator that `call` returns gives, which `take` converts.
+    fn one_by_one<T>(
         &self,
         call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
-        each: &mut dyn FnMut(&[u8]) -> Result<()>,
+        take: impl for<'py> Fn(&Bound<'py, PyAny>) -> PyResult<T>,
+        mut each: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let found = self.ask(|parts| Ok(call(parts)?.try_iter()?.unbind()))?;
-        let next = || {
-            self.ask(|parts| match found.bind(parts.py()).clone().next() {
-                Some(bytes) => bytes?.extract::<PyBackedBytes>().map(Some).map_err(Into::into),
-                None => Ok(None),
-            })
-        };
-        while let Some(bytes) = next()? {
-            each(&bytes)?;
+        let next =
+            || self.ask(|parts| found.bind(parts.py()).clone().next().map(|found| take(&found?)).transpose());
+        while let Some(found) = next()? {
+            each(found)?;
         }
         Ok(())
     }
@@ -260,15 +257,19 @@ impl Parts for Asked {
         })
     }
 
-    fn collect(&self, request: &[u8]) -> Result<()> {
-        self.ask(|parts| parts.call_method1("collect", (PyBytes::new(parts.py(), request),)).map(drop))
-    }
-
-    fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.one_by_one(|parts| parts.call_method1("bucket", (number,)), each)
+    fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
+        self.one_by_one(
+            |parts| parts.call_method1("collect", (PyBytes::new(parts.py(), request),)),
+            |pieces| Ok(pieces.extract::<Vec<PyBackedBytes>>()?),
+            |pieces| each(&pieces.iter().map(|piece| &piece[..]).collect::<Vec<&[u8]>>()),
+        )
     }
 
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.one_by_one(|parts| parts.call_method1("rows", (PyBytes::new(parts.py(), request),)), each)
+        self.one_by_one(
+            |parts| parts.call_method1("rows", (PyBytes::new(parts.py(), request),)),
+            |rows| Ok(rows.extract::<PyBackedBytes>()?),
+            |rows| each(&rows),
+        )
     }
 }

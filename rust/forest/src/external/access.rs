@@ -7,7 +7,6 @@ use ferrank_runtime::error::Result;
 /// ```
 /// # use std::sync::Arc;
 /// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
-/// # use std::sync::Mutex;
 /// # use arrow_buffer::Buffer;
 /// # use ferrank_data::{Result, intake::{Unlabelled, View}, profile::{Place, profile}};
 /// # use ferrank_data::{schema::{Roles, Targets}, source::TableSource};
@@ -24,8 +23,6 @@ use ferrank_runtime::error::Result;
 /// struct Single<'a> {
 ///     apart: &'a Apart,
 ///     codes: Buffer,
-///     /// The rows collected last.
-///     buckets: Mutex<Vec<Vec<u8>>>,
 /// }
 ///
 /// # impl Single<'_> {
@@ -37,13 +34,9 @@ use ferrank_runtime::error::Result;
 ///     fn sums(&self, request: &[u8]) -> Result<Vec<f64>> {
 ///         self.apart.sums(self.part(), request, 1, &Monitor::default())
 ///     }
-///     fn collect(&self, request: &[u8]) -> Result<()> {
+///     fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
 ///         let found = self.apart.collect(self.part(), request, &RunOptions::default(), &Monitor::default())?;
-///         *self.buckets.lock().unwrap() = found;
-///         Ok(())
-///     }
-///     fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-///         each(&self.buckets.lock().unwrap()[number])
+///         each(&found.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>())
 ///     }
 ///     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
 ///         each(&self.apart.rows(self.part(), request, 1, &Monitor::default())?)
@@ -57,7 +50,7 @@ use ferrank_runtime::error::Result;
 /// # let coder = Coder::new(view, &params, &profile)?;
 /// # let codes = Buffer::from(coder.code(&all, 1, &monitor)?);
 /// # let apart = Apart::new(view, &params, &profile, vec![coder.answers(codes.clone())?.into()])?;
-/// let single = Single { apart: &apart, codes, buckets: Mutex::default() };
+/// let single = Single { apart: &apart, codes };
 /// let found = apart.accumulate(&options, &single, &monitor)?.ranking()?;
 /// let whole = accumulate(&all, &roles, &params, &options, &monitor)?.ranking()?;
 /// assert_eq!(found.scores[0].importance, whole.scores[0].importance);
@@ -70,17 +63,11 @@ pub trait Parts: Send + Sync {
     /// A part that does not answer.
     fn sums(&self, request: &[u8]) -> Result<Vec<f64>>;
 
-    /// Collects the rows of the buckets that `request` asks for.
-    ///
-    /// # Errors
-    /// A part that does not answer.
-    fn collect(&self, request: &[u8]) -> Result<()>;
-
-    /// Calls `each` with the records of bucket `number` of those collected last, part after part.
+    /// Calls `each` with the records of the buckets that `request` asks for, part after part: a piece for each bucket.
     ///
     /// # Errors
     /// A part that does not answer, and the errors of `each`.
-    fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+    fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()>;
 
     /// Calls `each` with what `request` asks for of some rows, part after part.
     ///

@@ -5,8 +5,6 @@ use crate::pieces::Pieces;
 /// The rows of a node that are written to disk.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
-    /// The number of the bucket, where rows are in parts.
-    pub(super) number: usize,
     pub(super) rows: usize,
     pub(super) records: Pieces,
 }

@@ -25,15 +25,9 @@ pub(super) struct Buckets<'a> {
 pub(super) struct Stored<'a> {
     pub(super) store: &'a CodeStore,
     records: RowRecords<'a>,
-    place: Place<'a>,
-}
-
-/// Where complete buckets are.
-enum Place<'a> {
-    /// In this file.
-    File(PieceFile),
-    /// In parts of the data set; out-of-bag codes are written to temporary files.
-    Parts(&'a dyn Parts, &'a Scratch),
+    file: PieceFile,
+    /// Where the codes of other rows are, if the store does not have them, and the folder for those that are asked for.
+    parts: Option<(&'a dyn Parts, &'a Scratch)>,
 }
 
 impl<'a> Buckets<'a> {
@@ -56,40 +50,43 @@ impl<'a> Buckets<'a> {
         self.file.write(&mut bucket.records)
     }
 
-    /// Writes what the buckets of `trees` still buffer.
-    pub(super) fn finish(self, store: &'a CodeStore, trees: &mut [UpperTree]) -> Result<Stored<'a>> {
+    /// Adds the records of a part to the bucket.
+    pub(super) fn add_records(&self, bucket: &mut Bucket, records: &[u8]) -> Result<()> {
+        bucket.records.waiting.extend_from_slice(records);
+        bucket.rows += self.records.count(records.len());
+        self.file.write(&mut bucket.records)
+    }
+
+    /// Writes what the buckets of `trees` still buffer. Other rows are in `parts`, if the store does not have them.
+    pub(super) fn finish(
+        self,
+        store: &'a CodeStore,
+        trees: &mut [UpperTree],
+        parts: Option<(&'a dyn Parts, &'a Scratch)>,
+    ) -> Result<Stored<'a>> {
         for node in trees.iter_mut().flat_map(|tree| &mut tree.nodes) {
             if let State::Bucket(bucket) = &mut node.state {
                 self.file.finish(&mut bucket.records)?;
             }
         }
-        Ok(Stored { store, place: Place::File(self.file), records: self.records })
+        Ok(Stored { store, records: self.records, file: self.file, parts })
     }
 }
 
-impl<'a> Stored<'a> {
-    /// The buckets that `parts` have collected of the rows of `store`.
-    pub(super) fn in_parts(store: &'a CodeStore, parts: &'a dyn Parts, scratch: &'a Scratch) -> Self {
-        Stored { store, records: RowRecords::new(store), place: Place::Parts(parts, scratch) }
-    }
-
+impl Stored<'_> {
     /// The codes of `rows`, which are out of the bag of tree number `tree`; `None` if the store has them.
     pub(super) fn out_of_bag(&self, tree: u64, rows: &OutOfBagRows) -> Result<Option<GatheredCodes>> {
-        match self.place {
-            Place::File(_) => Ok(None),
-            Place::Parts(parts, scratch) => parts::out_of_bag(self.store, tree, rows, parts, scratch).map(Some),
-        }
+        let of_parts = self.parts.map(|(parts, scratch)| parts::out_of_bag(self.store, tree, rows, parts, scratch));
+        of_parts.transpose()
     }
 
     /// The records of `bucket`.
     pub(super) fn records(&self, bucket: &Bucket) -> Result<Vec<u8>> {
-        let mut records = Vec::new();
-        if let Place::File(file) = &self.place {
-            file.read(&bucket.records, |piece| {
-                records.extend_from_slice(piece);
-                Ok(())
-            })?;
-        }
+        let mut records = Vec::with_capacity(bucket.records.len());
+        self.file.read(&bucket.records, |piece| {
+            records.extend_from_slice(piece);
+            Ok(())
+        })?;
         Ok(records)
     }
 
@@ -98,26 +95,11 @@ impl<'a> Stored<'a> {
     /// # Errors
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) for more labels than can be counted.
     pub(super) fn take(&self, bucket: &Bucket) -> Result<Rows> {
-        match &self.place {
-            Place::File(file) => {
-                let mut rows = self.records.reader(bucket.rows);
-                file.read(&bucket.records, |piece| {
-                    rows.read(piece);
-                    Ok(())
-                })?;
-                rows.finish()
-            }
-            Place::Parts(parts, _) => {
-                let mut pieces: Vec<Vec<u8>> = Vec::new();
-                parts.bucket(bucket.number, &mut |bytes| {
-                    pieces.push(bytes.to_vec());
-                    Ok(())
-                })?;
-                let mut rows = self.records.reader(self.records.count(pieces.iter().map(Vec::len).sum()));
-                // Each piece goes once it is read.
-                pieces.into_iter().for_each(|piece| rows.read(&piece));
-                rows.finish()
-            }
-        }
+        let mut rows = self.records.reader(bucket.rows);
+        self.file.read(&bucket.records, |piece| {
+            rows.read(piece);
+            Ok(())
+        })?;
+        rows.finish()
     }
 }

@@ -74,6 +74,9 @@ pub(super) fn grow(
     grow_in(context, &MemoryPlan::new(context, budget)?, Place::Store(scratch), (subset, sample), trees, each)
 }
 
+/// Most bytes of sums that parts are asked for at once. Each part has so many, and so has what adds them up.
+const SUMS_OF_PARTS: usize = 16 << 20;
+
 /// Grows `trees` as [`grow`] does, over rows whose codes are in `parts`.
 ///
 /// # Errors
@@ -86,7 +89,8 @@ pub(super) fn grow_over(
     trees: &[u64],
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
-    let plan = MemoryPlan::new(context, budget)?;
+    let mut plan = MemoryPlan::new(context, budget)?;
+    plan.sums = plan.sums.min(SUMS_OF_PARTS);
     grow_in(context, &plan, Place::Parts(parts, scratch), (subset, sample), trees, each)
 }
 
@@ -95,7 +99,7 @@ pub(super) fn grow_over(
 enum Place<'a> {
     /// In the store; buckets are written to temporary files.
     Store(&'a Scratch),
-    /// In parts; out-of-bag codes are written to temporary files.
+    /// In parts; what these give is written to temporary files.
     Parts(&'a dyn Parts, &'a Scratch),
 }
 
@@ -132,25 +136,20 @@ fn grow_in(
     }
     let growers = Mutex::new(Vec::new());
     let idle = || growers.lock().unwrap_or_else(PoisonError::into_inner);
-    let together = match place {
-        Place::Store(_) => plan.trees_on_disk(),
-        // What parts have collected takes memory of other machines.
-        Place::Parts(..) => plan.at_once,
-    };
-    for group in trees.chunks_mut(together) {
+    for group in trees.chunks_mut(plan.trees_on_disk()) {
         // The sums of open nodes are no longer in memory here.
+        let buckets = Buckets::new(context, place.scratch(), group, plan.sums)?;
         let stored = match place {
-            Place::Store(scratch) => {
-                let buckets = Buckets::new(context, scratch, group, plan.sums)?;
+            Place::Store(_) => {
                 passes.collect(group, &buckets, predicted)?;
-                buckets.finish(context.store, group)?
+                buckets.finish(context.store, group, None)?
             }
             Place::Parts(parts, scratch) => {
-                parts::collect(group, parts)?;
+                parts::collect(group, parts, &buckets)?;
                 if let Some(targets) = predicted {
                     parts::total(group, parts, targets, context.store.rows)?;
                 }
-                Stored::in_parts(context.store, parts, scratch)
+                buckets.finish(context.store, group, Some((parts, scratch)))?
             }
         };
         for together in group.chunks_mut(plan.at_once) {

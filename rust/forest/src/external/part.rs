@@ -33,7 +33,7 @@ impl Part<'_> {
         let mut trees = requested(self.context, read(asked)?)?;
         let file = Buckets::new(self.context, scratch, &trees, WAITING)?;
         Passes::of_part(self.context, self.bags, self.first).collect(&mut trees, &file, None)?;
-        let stored = file.finish(self.context.store, &mut trees)?;
+        let stored = file.finish(self.context.store, &mut trees, None)?;
         buckets(&mut trees).map(|bucket| stored.records(bucket)).collect()
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::Parts;
 use super::bucket::Bucket;
+use super::buckets::Buckets;
 use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
 use crate::code_records;
 use crate::context::GrowContext;
@@ -162,11 +163,20 @@ pub(super) fn sum(trees: &mut [UpperTree], parts: &dyn Parts) -> Result<()> {
     Ok(())
 }
 
-/// Has the rows of the buckets of `trees` collected by `parts`.
-pub(super) fn collect(trees: &mut [UpperTree], parts: &dyn Parts) -> Result<()> {
-    parts.collect(&bytes_of(&request(trees, is_bucket)))?;
-    buckets(trees).enumerate().for_each(|(number, bucket)| bucket.number = number);
-    Ok(())
+/// Takes the rows of the buckets of `trees` from `parts`, into `file`.
+pub(super) fn collect(trees: &mut [UpperTree], parts: &dyn Parts, file: &Buckets<'_>) -> Result<()> {
+    let request = bytes_of(&request(trees, is_bucket));
+    let mut all: Vec<&mut Bucket> = buckets(trees).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    parts.collect(&request, &mut |pieces| {
+        check(
+            pieces.len() == all.len(),
+            format!("a part gave the rows of {} nodes, {} are wanted", pieces.len(), all.len()),
+        )?;
+        all.iter_mut().zip(pieces).try_for_each(|(bucket, piece)| file.add_records(bucket, piece))
+    })
 }
 
 /// Adds up the `targets` of the rows in the leaves of `trees`, which `parts` find. Totals are added up in the order of

@@ -173,7 +173,6 @@ fn rows_of_many_windows_are_permuted_as_in_memory() {
 struct Cut<'a> {
     stores: Vec<(usize, CodeStore)>,
     context: GrowContext<'a>,
-    buckets: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Cut<'_> {
@@ -195,16 +194,9 @@ impl Parts for Cut<'_> {
         Ok(total)
     }
 
-    fn collect(&self, request: &[u8]) -> Result<()> {
+    fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
         let found = self.each(|part| part.collect(request, &Scratch::new(None)))?;
-        let n_buckets = found.iter().map(Vec::len).max().unwrap_or(0);
-        let bucket = |number: usize| found.iter().flat_map(|part| &part[number]).copied().collect();
-        *self.buckets.lock().unwrap() = (0..n_buckets).map(bucket).collect();
-        Ok(())
-    }
-
-    fn bucket(&self, number: usize, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        each(&self.buckets.lock().unwrap()[number])
+        found.iter().try_for_each(|pieces| each(&pieces.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>()))
     }
 
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -325,7 +317,7 @@ fn over_parts(
 ) -> Vec<Contribution> {
     let (monitor, space, scratch) = (Monitor::default(), coded.bare_space(None, 1.0), Scratch::new(None));
     let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
-    let parts = Cut { stores, context, buckets: Mutex::default() };
+    let parts = Cut { stores, context };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
     let sample = RowSample::read(context, &subset, false, |rows| parts::codes_of(&coded.store, rows, &parts)).unwrap();
     let bare = without_codes(&coded.store);

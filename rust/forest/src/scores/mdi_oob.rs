@@ -79,10 +79,11 @@ impl ScoreMethod for MdiOob {
         let bag_rows = size.n_rows as f64 - size.out_of_bag;
         let criterion = Criterion::new(context.space);
         let contrasts = Contrasts::bytes(&criterion, size.leaves, bag_rows, context.space.n_listed(columns));
+        let store_bytes = size.out_of_bag as usize * context.store.row_bytes();
         // Numbers and multiplicities of the rows of a block, twice, because a partition needs a copy; sides and codes.
         let block = CHUNK_ROWS.min(size.n_rows) * (context.space.most_row_bytes(columns) + 2 * (4 + 4) + 1 + 2);
         // Vectors grow by doubling, and so have on average half their size to spare.
-        (size.leaves * sums as f64 + 1.5 * contrasts) as usize + block + WAITING
+        (size.leaves * sums as f64 + 1.5 * contrasts) as usize + block + WAITING.min(store_bytes)
     }
 
     fn observer(&self, _: &ForestParams, size: ScoreSize) -> Box<dyn Observer> {

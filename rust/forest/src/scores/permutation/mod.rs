@@ -93,7 +93,9 @@ impl ScoreMethod for Permutation {
 
 /// Bytes of the rows of a tree in external memory.
 pub(crate) fn bytes_of_rows(size: &OobSize) -> f64 {
-    Ring::bytes(size.out_of_bag, size.n_features, size.is_narrow) + WAITING as f64
+    // The records of rows have their codes twice, those of a few detours once.
+    let waiting = (4.0 * size.out_of_bag * size.n_features as f64).min(WAITING as f64);
+    Ring::bytes(size.out_of_bag, size.n_features, size.is_narrow) + waiting
 }
 
 /// The increases of the error.

@@ -88,8 +88,8 @@ impl Ring {
         // Positions, and the codes of a band.
         let together = (n_rows / SHARES).max(n_rows.min(TOGETHER as f64));
         let rows = 4.0 * n_rows + together * (BAND * code_bytes) as f64;
-        let of_columns = |rows: usize| n_features * code_bytes * 2 * rows;
-        rows + (of_columns(BLOCK_ROWS) + WINDOW_BYTES.max(of_columns(WINDOW_ROWS))) as f64
+        let of_columns = n_features * code_bytes * 2;
+        rows + (of_columns * (BLOCK_ROWS + window_rows(of_columns, n_rows as usize))) as f64
     }
 
     /// Returns true if all codes fit in a byte.
@@ -106,6 +106,11 @@ impl Ring {
     pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &[u32])> {
         (0..).step_by(BLOCK_ROWS).zip(self.rows.chunks(BLOCK_ROWS))
     }
+}
+
+/// Number of rows in a window, of `n_rows` whose codes take `row_bytes` each.
+fn window_rows(row_bytes: usize, n_rows: usize) -> usize {
+    (WINDOW_BYTES / row_bytes.max(1)).max(WINDOW_ROWS).min(n_rows).next_multiple_of(BLOCK_ROWS)
 }
 
 /// The numbers below `n` in random order, all orders with the same probability (Fisher and Yates).
@@ -332,8 +337,7 @@ impl<C: Code> Window<C> {
         if self.n_rows > 0 && first < self.first + self.n_rows {
             return Ok(());
         }
-        let most = WINDOW_BYTES / (2 * size_of::<C>() * turns.len().max(1));
-        self.n_rows = most.max(WINDOW_ROWS).min(file.n_rows).next_multiple_of(BLOCK_ROWS);
+        self.n_rows = window_rows(2 * size_of::<C>() * turns.len(), file.n_rows);
         self.first = first;
         self.codes.resize(turns.len() * 2 * self.n_rows, C::default());
         for (column, (both, turn)) in self.codes.chunks_exact_mut(2 * self.n_rows).zip(turns).enumerate() {
