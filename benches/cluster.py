@@ -33,7 +33,7 @@ IN_BAG = 1 - math.exp(-1)
 def partition(number: int, n_rows: int, n_features: int) -> pa.Table:
     """Rows of a partition: numbers of 100 values, and a class that follows three of them."""
     rng = np.random.default_rng(number)
-    X = rng.integers(0, 100, (n_features, n_rows)).astype(np.float32)
+    X = rng.integers(0, 100, (n_features, n_rows), dtype=np.uint8).astype(np.float32)
     y = np.where(X[0] + X[1] * X[2] / 100 + 30 * rng.random(n_rows) > 90, "a", "b")
     return pa.table({f"x{i}": column for i, column in enumerate(X)} | {"y": y})
 

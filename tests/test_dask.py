@@ -244,6 +244,17 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
     )
 
 
+def test_trees_over_partitions_grow_on_all_workers(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    collection = dd.from_pandas(frame, npartitions=4, sort=False)
+    with distributed.Client(cluster) as client, distributed.get_task_stream(client) as stream:
+        fr.rank(collection, "y", ranker=fr.ForestRanker(n_estimators=4))
+    growers = [record["worker"] for record in stream.data if str(record["key"]).startswith("ferrank-grow-apart")]
+    assert len(growers) == len(set(growers)) == 2
+
+
 def test_shadows_move_between_partitions(
     frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,7 +109,9 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-            assert!(found.into_iter().eq((0..50).filter(|number| (number % 3 == 0) == own).flat_map(|number| [number; 4])));
+            assert!(
+                found.into_iter().eq((0..50).filter(|number| (number % 3 == 0) == own).flat_map(|number| [number; 4]))
+            );
         }
     }
 }

@@ -240,8 +240,7 @@ impl Asked {
         mut each: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let found = self.ask(|parts| Ok(call(parts)?.try_iter()?.unbind()))?;
-        let next =
-            || self.ask(|parts| found.bind(parts.py()).clone().next().map(|found| take(&found?)).transpose());
+        let next = || self.ask(|parts| found.bind(parts.py()).clone().next().map(|found| take(&found?)).transpose());
         while let Some(found) = next()? {
             each(found)?;
         }

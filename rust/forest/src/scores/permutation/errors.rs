@@ -4,8 +4,8 @@
 //! nominal target. For labels this mean is the Hamming loss. Label sets of a hierarchy are one target, whose error is
 //! the Hamming loss weighted by the shares of the labels.
 //!
-//! The terms of rows are rounded to a [`Grid`], so that sums have the same bits in any order of the rows: a tree can be
-//! judged leaf by leaf.
+//! The terms of rows are rounded to [fixed point](FixedPoint), so that sums have the same bits in any order of the rows: a
+//! tree can be judged leaf by leaf.
 
 use super::walk::Walk;
 use crate::oob::{LeafPredictions, OutOfBagRows, mean};
@@ -16,21 +16,21 @@ use ferrank_data::profile::MISSING_U16;
 /// Errors up to this are rounding noise; errors are relative to those of the mean.
 pub(super) const NO_ERROR: f64 = 1e-12;
 
-/// Fixed-point numbers. All sums of them are exact.
+/// A scale of fixed-point numbers. All sums of them are exact.
 #[derive(Clone, Copy)]
-struct Grid {
+struct FixedPoint {
     /// Steps in 1, a power of two.
     scale: f64,
 }
 
-impl Grid {
+impl FixedPoint {
     /// For terms of up to `most` in absolute value, and up to `total` together.
     fn new(most: f64, total: f64) -> Self {
         /// So that the scale is finite, also where all terms are 0.
         const MOST_BITS: f64 = 1000.0;
         // Terms have 50 bits, which rounding needs; sums and their differences 61.
         let bits = (50.0 - most.log2().ceil()).min(61.0 - total.log2().ceil());
-        Grid { scale: bits.min(MOST_BITS).exp2() }
+        FixedPoint { scale: bits.min(MOST_BITS).exp2() }
     }
 
     /// The nearest number of steps. A conversion of types would also be right, but is not vectorized.
@@ -57,9 +57,9 @@ pub(super) struct ErrorScale {
     /// Number of targets with an error.
     n_targets: f64,
     /// Of the squared errors of a numeric target.
-    squares: Grid,
+    squares: FixedPoint,
     /// Of the errors of a row on nominal targets and label sets.
-    mistakes: Grid,
+    mistakes: FixedPoint,
 }
 
 impl ErrorScale {
@@ -90,9 +90,9 @@ impl ErrorScale {
         let weights = || rows.iter().map(|row| targets.weight(row));
         let (most, total) = (weights().fold(0.0, f64::max), weights().sum::<f64>());
         // Values are within 1 of 0, and so are their means.
-        let squares = Grid::new(4.0 * most, 4.0 * total);
+        let squares = FixedPoint::new(4.0 * most, 4.0 * total);
         // All labels of a set together weigh 1.
-        let mistakes = Grid::new(most * mistake.iter().chain(&difference).sum::<f64>(), 1.0);
+        let mistakes = FixedPoint::new(most * mistake.iter().chain(&difference).sum::<f64>(), 1.0);
         ErrorScale { spread, mistake, difference, n_targets, squares, mistakes }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The errors of a tree, and their changes by each permuted feature, all in steps of the grids of the scale.
+/// The errors of a tree, and their changes by each permuted feature, all in steps of the fixed point of the scale.
 pub(super) struct ErrorSums {
     /// n_numeric
     squares: Vec<i64>,
@@ -170,9 +170,9 @@ struct Group {
 
 /// The weighted squared error of predicting `mean`; 0 if the value is missing.
 #[inline(always)]
-fn square(grid: Grid, value: f64, mean: f64, weight: f64) -> i64 {
+fn square(fixed: FixedPoint, value: f64, mean: f64, weight: f64) -> i64 {
     let error = value - mean;
-    grid.steps(if error.is_nan() { 0.0 } else { weight * error * error })
+    fixed.steps(if error.is_nan() { 0.0 } else { weight * error * error })
 }
 
 impl ErrorSums {
@@ -209,7 +209,7 @@ impl ErrorSums {
     fn add_squares(
         &mut self,
         n: usize,
-        grid: Grid,
+        fixed: FixedPoint,
         targets: &Targets<'_>,
         means: &[f64],
         rows: &[u32],
@@ -225,7 +225,7 @@ impl ErrorSums {
         squares.clear();
         for ((values, &weight), &leaf) in values.chunks_exact(n).zip(&*weights).zip(walk.leaves()) {
             let means = &means[of(leaf as usize)];
-            squares.extend(values.iter().zip(means).map(|(&value, &mean)| square(grid, value, mean, weight)));
+            squares.extend(values.iter().zip(means).map(|(&value, &mean)| square(fixed, value, mean, weight)));
         }
         for squares in squares.chunks_exact(n) {
             sums.iter_mut().zip(squares).for_each(|(sum, square)| *sum += square);
@@ -235,7 +235,7 @@ impl ErrorSums {
             let (values, squares, means) = (&values[of(row)], &squares[of(row)], &means[of(detour.leaf())]);
             let changes = changes[of(column)].iter_mut().zip(values).zip(squares).zip(means);
             for (((change, &value), &without), &mean) in changes {
-                *change += square(grid, value, mean, weights[row]) - without;
+                *change += square(fixed, value, mean, weights[row]) - without;
             }
         }
     }
@@ -306,18 +306,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grids_are_as_fine_as_sums_allow() {
+    fn fixed_point_is_as_fine_as_sums_allow() {
         for (most, total) in [(4.0, 4e3), (4.0, 4e8), (1e-9, 1.0), (1e300, 1e303), (3e-280, 1e-277)] {
-            let grid = Grid::new(most, total);
+            let fixed = FixedPoint::new(most, total);
             for share in [1.0, 0.7, -1.0 / 3.0, 1e-7, 0.0] {
-                let (value, steps) = (most * share, grid.steps(most * share));
-                assert!((grid.value(steps) - value).abs() <= 0.5 / grid.scale);
+                let (value, steps) = (most * share, fixed.steps(most * share));
+                assert!((fixed.value(steps) - value).abs() <= 0.5 / fixed.scale);
                 assert!((steps.unsigned_abs() as f64) <= (1u64 << 50) as f64);
             }
             // As many of the greatest terms as the total allows.
-            assert!(grid.steps(most) as f64 * (total / most) <= (1u64 << 61) as f64);
-            assert!(total / most > 1e4 || 1.0 / grid.scale <= most * (0.5f64).powi(49));
+            assert!(fixed.steps(most) as f64 * (total / most) <= (1u64 << 61) as f64);
+            assert!(total / most > 1e4 || 1.0 / fixed.scale <= most * (0.5f64).powi(49));
         }
-        assert_eq!(Grid::new(0.0, 0.0).steps(0.0), 0);
+        assert_eq!(FixedPoint::new(0.0, 0.0).steps(0.0), 0);
     }
 }
