@@ -92,8 +92,10 @@ class Model:
 
     @property
     def least(self) -> float:
-        """Bytes of a worker at least: codes may be spilled, targets are needed of all rows, and the order of those
-        out of a bag where ``permutation`` is a score."""
+        """Bytes of a worker at least: codes may be spilled.
+
+        Targets are needed of all rows, and for ``permutation`` the order of those out of a bag.
+        """
         rows = self.n_rows * ((1 - IN_BAG) * 6 + 1 / 8) + (16 << 20) if self.out_of_bag else 0.0
         return BASE + self.n_rows * 2 * self.value_bytes + rows
 

@@ -251,7 +251,9 @@ def test_trees_over_partitions_grow_on_all_workers(
     collection = dd.from_pandas(frame, npartitions=4, sort=False)
     with distributed.Client(cluster) as client, distributed.get_task_stream(client) as stream:
         fr.rank(collection, "y", ranker=fr.ForestRanker(n_estimators=4))
-    growers = [record["worker"] for record in stream.data if str(record["key"]).startswith("ferrank-grow-apart")]
+    growers = [
+        record["worker"] for record in stream.data if str(record["key"]).startswith("ferrank-grow-apart")
+    ]
     assert len(growers) == len(set(growers)) == 2
 
 

@@ -245,7 +245,8 @@ def test_what_fits_workers_is_known_before_trees_grow(
     with distributed.Client(cluster):
         if work == "refused":
             said = (
-                "targets of all rows, and what scores need of rows out of a bag, take 1 MiB on each worker, beside .* use workers of .* MiB"
+                "targets of all rows, and what scores need of rows out of a bag, take 1 MiB on each worker, "
+                "beside .* use workers of .* MiB"
             )
             with pytest.raises(fr.ResourceError, match=said):
                 fr.rank(thirds(), "y", ranker=FOREST)

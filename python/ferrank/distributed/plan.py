@@ -214,7 +214,10 @@ class _Run:
             return self._gather(self._search(parts))
         if not self._fits(self._known.in_memory):
             if self._known.obstacle is None:
-                self._check_room(self._known.over_parts, "forests: the targets of all rows, and what scores need of rows out of a bag,")
+                self._check_room(
+                    self._known.over_parts,
+                    "forests: the targets of all rows, and what scores need of rows out of a bag,",
+                )
                 return self._grow_apart()
             self._check_room(self._known.in_memory, f"forests: the codes of all rows{reason}")
         if settings["per_target"]:

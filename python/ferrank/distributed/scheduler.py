@@ -56,7 +56,7 @@ def task(function: Callable[..., Any], *arguments: Any, known_as: Callable[..., 
 
 
 def at_workers(addresses: list[str]) -> dict[str, Any]:
-    """Return the annotations of a task that is for the workers at ``addresses``, as long as there are some."""
+    """Return the annotations of a task for the workers at ``addresses``, as long as there are some."""
     return {"workers": addresses, "allow_other_workers": True} if addresses else {}
 
 

@@ -259,7 +259,7 @@ impl Parts for Asked {
     fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
         self.one_by_one(
             |parts| parts.call_method1("collect", (PyBytes::new(parts.py(), request),)),
-            |pieces| Ok(pieces.extract::<Vec<PyBackedBytes>>()?),
+            |pieces| pieces.extract::<Vec<PyBackedBytes>>(),
             |pieces| each(&pieces.iter().map(|piece| &piece[..]).collect::<Vec<&[u8]>>()),
         )
     }

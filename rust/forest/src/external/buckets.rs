@@ -4,10 +4,8 @@
 
 use super::access::Parts;
 use super::bucket::Bucket;
-use super::parts;
 use super::upper_tree::{State, UpperTree};
 use crate::context::GrowContext;
-use crate::oob::{GatheredCodes, OutOfBagRows};
 use crate::pieces::PieceFile;
 use crate::router::Reached;
 use crate::row_records::{RowRecords, Rows};
@@ -27,7 +25,7 @@ pub(super) struct Stored<'a> {
     records: RowRecords<'a>,
     file: PieceFile,
     /// Where the codes of other rows are, if the store does not have them, and the folder for those that are asked for.
-    parts: Option<(&'a dyn Parts, &'a Scratch)>,
+    pub(super) parts: Option<(&'a dyn Parts, &'a Scratch)>,
 }
 
 impl<'a> Buckets<'a> {
@@ -74,12 +72,6 @@ impl<'a> Buckets<'a> {
 }
 
 impl Stored<'_> {
-    /// The codes of `rows`, which are out of the bag of tree number `tree`; `None` if the store has them.
-    pub(super) fn out_of_bag(&self, tree: u64, rows: &OutOfBagRows) -> Result<Option<GatheredCodes>> {
-        let of_parts = self.parts.map(|(parts, scratch)| parts::out_of_bag(self.store, tree, rows, parts, scratch));
-        of_parts.transpose()
-    }
-
     /// The records of `bucket`.
     pub(super) fn records(&self, bucket: &Bucket) -> Result<Vec<u8>> {
         let mut records = Vec::with_capacity(bucket.records.len());

@@ -42,7 +42,7 @@ use super::context::GrowContext;
 use super::criterion::{Criterion, WEIGHT};
 use super::grow::{Grower, SubtreeRoot, SubtreeRows};
 use super::model_error::RowSample;
-use super::oob::{OobContext, OobTree, OutOfBagRows, TreeColumns};
+use super::oob::{GatheredCodes, OobContext, OobTree, OutOfBagRows, TreeColumns};
 use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
 use access::Parts;
@@ -200,7 +200,7 @@ enum Shown<'a> {
     /// No score reads them.
     Not,
     /// When it is complete.
-    Whole(&'a OobContext<'a>, OobTree),
+    Whole(&'a OobContext<'a>, Box<OobTree>),
     /// Subtree by subtree, as soon as these are grown; with the numbers of splits and leaves of the upper tree before the
     /// next one.
     InParts { oob: &'a OobContext<'a>, splits: usize, leaves: usize },
@@ -227,7 +227,7 @@ fn finish(
             show_upper(tree, stored, (oob, columns), rows, &mut scores)?;
             Shown::InParts { oob, splits: 0, leaves: 0 }
         }
-        (Some(oob), _) => Shown::Whole(oob, oob.tree()),
+        (Some(oob), _) => Shown::Whole(oob, Box::new(oob.tree())),
         _ => Shown::Not,
     };
     let predicts_in_splits = Criterion::new(context.space).is_partial();
@@ -303,7 +303,7 @@ fn finish(
     }
     if let (Shown::Whole(oob, mut complete), Some(rows)) = (shown, &out_of_bag) {
         complete.finish(context.store);
-        let codes = if complete.has_splits() { stored.out_of_bag(tree.number, rows)? } else { None };
+        let codes = if complete.has_splits() { codes_of(stored, tree.number, rows)? } else { None };
         scores.on_tree(&oob.view(tree.number, &complete, rows, codes.as_ref()))?;
     }
     let mut vectors = scores.harvest();
@@ -342,6 +342,12 @@ fn show_upper(
         return Ok(());
     }
     upper.finish_over(stored.store, columns);
-    let codes = stored.out_of_bag(tree.number, rows)?;
+    let codes = codes_of(stored, tree.number, rows)?;
     scores.on_upper(&oob.view(tree.number, &upper, rows, codes.as_ref()), &grows)
+}
+
+/// The codes of `rows`, which are out of the bag of tree number `tree`; `None` if the store has them.
+fn codes_of(stored: &Stored<'_>, tree: u64, rows: &OutOfBagRows) -> Result<Option<GatheredCodes>> {
+    let of_parts = |(from, scratch)| parts::out_of_bag(stored.store, tree, rows, from, scratch);
+    stored.parts.map(of_parts).transpose()
 }

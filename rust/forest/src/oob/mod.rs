@@ -124,7 +124,8 @@ impl OobNeeds {
     /// Returns true if a tree can be shown in parts: no score looks at all rows at once, and each leaf predicts from its
     /// own rows, because no target `is_missing` in some rows.
     pub(crate) fn allow_parts(self, is_missing: bool) -> bool {
-        !self.shares && !(self.predictions && is_missing)
+        let needs_whole = self.shares || (self.predictions && is_missing);
+        !needs_whole
     }
 
     /// What either needs.

@@ -197,9 +197,8 @@ impl Decreases {
 
     /// Adds the first splits of `upper`, those below number `end`.
     fn add_up_to(&mut self, upper: &mut Upper, end: usize) {
-        while let Some(decrease) = upper.splits.pop_front_if(|decrease| decrease.split < end) {
-            self.add(&decrease);
-        }
+        let n = upper.splits.partition_point(|decrease| decrease.split < end);
+        upper.splits.drain(..n).for_each(|decrease| self.add(&decrease));
     }
 
     /// Adds the splits of a tree in memory that out-of-bag rows reach, in preorder.
