@@ -1,4 +1,4 @@
-"""Rankings of data that no worker may hold: CPU time, bytes moved and memory of workers.
+"""Rankings of data that no worker may hold: CPU time, bytes sent and memory of workers.
 
 `python benches/cluster.py --rows 1000000 --features 50 --workers 1 2 4`. Partitions are made lazily, by
 number, so that no process ever has all rows, except where one process ranks them for comparison (`--alone`).
@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 
 import ferrank as fr
 
-HEADER = ("workers", "ranker", "CPU s", "wall s", "moved, MiB", "model", "peak, MiB", "least", "client, MiB")
+HEADER = ("workers", "ranker", "CPU s", "wall s", "sent, MiB", "model", "peak, MiB", "least", "client, MiB")
 ROW = "{:<8} {:<8} {:>8} {:>8} {:>11} {:>10} {:>10} {:>8} {:>12}"
 BASE = 170 << 20
 """Bytes of a worker with dask, pyarrow and the engine, before it works."""
@@ -49,9 +49,11 @@ def cpu() -> float:
     return times.user + times.system
 
 
-def moved(dask_worker: Any) -> int:
-    """Return the bytes that a worker has received from others."""
-    return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+def sent() -> int:
+    """Return the bytes that processes of this machine have sent to each other, or to themselves."""
+    return sum(
+        net.bytes_sent for name, net in psutil.net_io_counters(pernic=True).items() if name.startswith("lo")
+    )
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ class Model:
         return (
             away * (self.in_bags + self.out_of_bags) + (self.n_workers - 1) * self.n_rows * self.value_bytes
         )
+
+    @property
+    def sent(self) -> float:
+        """Bytes that processes send, be it to themselves."""
+        return self.in_bags + self.out_of_bags + self.n_workers * self.n_rows * self.value_bytes
 
     @property
     def sums(self) -> float:
@@ -194,22 +201,22 @@ def run(n_workers: int, name: str, ranker: Any, asked: argparse.Namespace) -> fr
         make = dask.delayed(partition, pure=True)
         part = asked.rows // asked.partitions
         parts = [make(number, part, asked.features) for number in range(asked.partitions)]
-        before, started = sum(client.run(cpu).values()), time.perf_counter()
+        before, before_sent, started = sum(client.run(cpu).values()), sent(), time.perf_counter()
         ranking = fr.rank(parts, "y", ranker=ranker)
         seconds = time.perf_counter() - started
         used = sum(client.run(cpu).values()) - before
-        bytes_moved = sum(client.run(moved).values())
+        bytes_sent = sent() - before_sent
         most = max(client.run(peak).values())
         out_of_bag = "permutation" in asked.scores or "mdi_oob" in asked.scores
         model = Model(asked.rows, asked.features, asked.trees, n_workers, asked.partitions, out_of_bag)
-        says = (round(model.moved) >> 20, round(model.least) >> 20) if name == "forest" else ("", "")
+        says = (round(model.sent) >> 20, round(model.least) >> 20) if name == "forest" else ("", "")
         print(
             ROW.format(
                 n_workers,
                 name,
                 round(used, 1),
                 round(seconds, 1),
-                bytes_moved >> 20,
+                bytes_sent >> 20,
                 says[0],
                 round(most),
                 says[1],
