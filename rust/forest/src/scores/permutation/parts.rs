@@ -111,65 +111,60 @@ impl PartSums {
     }
 
     fn add_as<C: Code>(&mut self, part: &OobPart<'_>) -> Result<()> {
-        let PartSums { scale, sums, records, features, .. } = self;
+        let n_columns = self.features.len();
+        let (mut walk, mut block) = (Walk::new(n_columns), RecordBlock::<C>::new(n_columns));
+        self.add_paths(part, &mut walk, &mut block)?;
+        self.add_detours(part, &mut walk, &mut block)
+    }
+
+    /// Adds the errors of rows on their paths, and the changes by their detours from these.
+    fn add_paths<C: Code>(&mut self, part: &OobPart<'_>, walk: &mut Walk, block: &mut RecordBlock<C>) -> Result<()> {
+        let PartSums { scale, sums, records: Records { file, paths, upper, .. }, features, .. } = self;
         let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
-        let (tree, monitor) = (part.of.tree, part.of.context.monitor);
-        let (mut walk, mut block) = (Walk::new(features.len()), RecordBlock::<C>::new(features.len()));
-        let n_codes = features.len() * size_of::<C>();
-        let n_marks = records.upper.len().div_ceil(8);
-        let paths = std::mem::take(&mut records.paths[part.leaf]);
-        let mut of_paths = |block: &mut RecordBlock<C>| {
+        let (n_codes, n_marks) = (features.len() * size_of::<C>(), upper.len().div_ceil(8));
+        let size = size_of::<u32>() + n_marks + 2 * n_codes;
+        let add = |record: &[u8], block: &mut RecordBlock<C>| {
+            let (row, record) = record.split_at(size_of::<u32>());
+            let (marks, record) = record.split_at(n_marks);
+            let (own, taken) = record.split_at(n_codes);
+            block.add(pod_read_unaligned(row), own, taken);
+            block.marks.extend_from_slice(marks);
+        };
+        block.of_records((file, &std::mem::take(&mut paths[part.leaf])), size, add, |block| {
             for (first, rows) in block.groups() {
-                walk.walk(tree, &block.codes, first, rows.len());
-                sums.add(judge, rows, &walk);
+                walk.walk(part.of.tree, &block.codes, first, rows.len());
+                sums.add(judge, rows, walk);
                 for ((place, &row), &leaf) in (first..).zip(rows).zip(walk.leaves()) {
                     let marks = &block.marks[place * n_marks..(place + 1) * n_marks];
-                    let is_marked = |number: &usize| marks[number / 8] >> (number % 8) & 1 == 1;
-                    let departed = (0..records.upper.len()).filter(is_marked).map(|number| records.upper[number]);
-                    departed.for_each(|column| sums.depart(judge, row, leaf as usize, column));
+                    let is_marked = |number: usize| marks[number / 8] >> (number % 8) & 1 == 1;
+                    let departed = upper.iter().enumerate().filter(|&(number, _)| is_marked(number));
+                    departed.for_each(|(_, &column)| sums.depart(judge, row, leaf as usize, column));
                 }
             }
-            block.clear();
-            monitor.check()
+            part.of.context.monitor.check()
+        })
+    }
+
+    /// Adds the errors of rows on detours from the upper part of the tree.
+    fn add_detours<C: Code>(&mut self, part: &OobPart<'_>, walk: &mut Walk, block: &mut RecordBlock<C>) -> Result<()> {
+        let PartSums { scale, sums, records: Records { file, detours, .. }, features, .. } = self;
+        let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
+        let size = 2 * size_of::<u32>() + features.len() * size_of::<C>();
+        let add = |record: &[u8], block: &mut RecordBlock<C>| {
+            let (head, codes) = record.split_at(2 * size_of::<u32>());
+            let [row, column]: [u32; 2] = pod_read_unaligned(head);
+            block.add(row, codes, codes);
+            block.columns.push(column);
         };
-        records.file.read(&paths, |piece| {
-            for record in piece.chunks_exact(size_of::<u32>() + n_marks + 2 * n_codes) {
-                let (row, record) = record.split_at(size_of::<u32>());
-                let (marks, record) = record.split_at(n_marks);
-                let (own, taken) = record.split_at(n_codes);
-                block.push(pod_read_unaligned(row), own, taken);
-                block.marks.extend_from_slice(marks);
-                if block.is_full() {
-                    of_paths(&mut block)?;
-                }
-            }
-            Ok(())
-        })?;
-        of_paths(&mut block)?;
-        let detours = std::mem::take(&mut records.detours[part.leaf]);
-        let mut of_detours = |block: &mut RecordBlock<C>| {
+        block.of_records((file, &std::mem::take(&mut detours[part.leaf])), size, add, |block| {
             for (first, rows) in block.groups() {
-                walk.walk(tree, &block.codes, first, rows.len());
+                walk.walk(part.of.tree, &block.codes, first, rows.len());
                 for ((&row, &column), &leaf) in rows.iter().zip(&block.columns[first..]).zip(walk.leaves()) {
                     sums.arrive(judge, row, leaf as usize, column as usize);
                 }
             }
-            block.clear();
-            monitor.check()
-        };
-        records.file.read(&detours, |piece| {
-            for record in piece.chunks_exact(2 * size_of::<u32>() + n_codes) {
-                let (head, codes) = record.split_at(2 * size_of::<u32>());
-                let [row, column]: [u32; 2] = pod_read_unaligned(head);
-                block.push(row, codes, codes);
-                block.columns.push(column);
-                if block.is_full() {
-                    of_detours(&mut block)?;
-                }
-            }
-            Ok(())
-        })?;
-        of_detours(&mut block)
+            part.of.context.monitor.check()
+        })
     }
 
     /// The importances of the features that the tree tests: (feature, value) by ascending feature.
@@ -250,15 +245,35 @@ impl<C: Code> RecordBlock<C> {
         RecordBlock { rows: Vec::new(), codes: Codes::new(n_columns), marks: Vec::new(), columns: Vec::new() }
     }
 
+    /// Reads the records in `list` of a file, of `size` bytes each, which `add` adds to the block. Calls `each` whenever
+    /// the block is full, and at the end.
+    fn of_records(
+        &mut self,
+        (file, list): (&PieceFile, &Pieces),
+        size: usize,
+        add: impl Fn(&[u8], &mut Self),
+        mut each: impl FnMut(&Self) -> Result<()>,
+    ) -> Result<()> {
+        file.read(list, |piece| {
+            for record in piece.chunks_exact(size) {
+                add(record, self);
+                if self.rows.len() == BLOCK_ROWS {
+                    each(self)?;
+                    self.clear();
+                }
+            }
+            Ok(())
+        })?;
+        each(self)?;
+        self.clear();
+        Ok(())
+    }
+
     /// Adds a row with the bytes of its own codes and of the permuted ones.
-    fn push(&mut self, row: u32, own: &[u8], taken: &[u8]) {
+    fn add(&mut self, row: u32, own: &[u8], taken: &[u8]) {
         let both = own.chunks_exact(size_of::<C>()).zip(taken.chunks_exact(size_of::<C>()));
         self.codes.set_row(self.rows.len(), both.map(|(own, taken)| [own, taken].map(pod_read_unaligned)));
         self.rows.push(row);
-    }
-
-    fn is_full(&self) -> bool {
-        self.rows.len() == BLOCK_ROWS
     }
 
     /// The rows in groups that are walked together, with the number of the first of each.
