@@ -21,6 +21,7 @@ from typing import Any
 import dask
 import numpy as np
 import pandas as pd
+import sklearn
 from distributed import Client, LocalCluster
 from distributed.diagnostics.plugin import SchedulerPlugin
 
@@ -29,6 +30,8 @@ from ferrank.distributed import plan
 
 RANKERS: dict[str, Any] = {
     "forest": fr.ForestRanker(n_estimators=4, scores=("genie3", "permutation", "mdi_oob")),
+    # Its nodes do not fit into what it may hold.
+    "large": fr.ForestRanker(n_estimators=2, memory_limit="240MB"),
     "shadows": fr.ForestRanker(
         n_estimators=200, shadows=True, max_depth=2, scores=("permutation",), standard_errors=False
     ),
@@ -38,24 +41,26 @@ PHASES = {
     "forest": {
         "profile": "profile",
         "codes": "code",
-        "tops": "sums",
         "subtrees": "collect",
         "out-of-bag": "rows",
         "growing": "grow-apart",
     },
+    "large": {"tops": "sums"},
     "shadows": {"exchange": "shadow"},
     "relief": {
         "profile": "profile",
         "rows": "part",
-        "ranks": "distinct",
+        "ranks": "unique",
         "lists": "nearest",
         "sums": "search-apart",
     },
 }
 """What tasks of a phase are called, by ranker."""
+ROWS = {"large": 400_000}
+"""Of a partition, if these are not 200."""
 
 
-def rows(number: int, n_rows: int = 200) -> pd.DataFrame:
+def rows(number: int, n_rows: int) -> pd.DataFrame:
     rng = np.random.default_rng(number)
     frame = pd.DataFrame(rng.normal(size=(n_rows, 5)), columns=list("abcde"))
     return frame.assign(y=frame["a"] + frame["b"] * frame["c"])
@@ -69,6 +74,7 @@ class Killer(SchedulerPlugin):
         # Some of these tasks may be done before.
         self._left, self._delay = rng.randrange(3), rng.random() * 0.05
         self.killed = False
+        self._timer: threading.Timer | None = None
 
     def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
         task = self._scheduler.tasks.get(key)
@@ -78,7 +84,13 @@ class Killer(SchedulerPlugin):
         self._left -= 1
         if self._left < 0 and pid is not None:
             self.killed = True
-            threading.Timer(self._delay, kill, [pid]).start()
+            self._timer = threading.Timer(self._delay, kill, [pid])
+            self._timer.start()
+
+    def join(self) -> None:
+        """Wait until the worker is killed, if one is to be."""
+        if self._timer is not None:
+            self._timer.join()
 
 
 def kill(pid: int) -> None:
@@ -102,8 +114,8 @@ def ranked_while_killed(
     # The one that was killed before may still be starting.
     client.wait_for_workers(max(1, len(cluster.worker_spec) - 1), timeout="5 minutes")
     make = dask.delayed(rows, pure=True)
-    parts = [make(number) for number in range(4)]
-    killer = Killer(cluster, f"ferrank-{task}", client.run(os.getpid), random.Random(seed))
+    parts = [make(number, ROWS.get(ranker, 200)) for number in range(4)]
+    killer = Killer(cluster, f"ferrank-{task}", client.run(os.getpid, on_error="ignore"), random.Random(seed))
     cluster.scheduler.add_plugin(killer, name="killer")
     try:
         found = fr.rank(parts, "y", ranker=RANKERS[ranker], client=client)
@@ -112,6 +124,7 @@ def ranked_while_killed(
         outcome = str(error)
     finally:
         cluster.scheduler.remove_plugin("killer")
+        killer.join()
     return killer.killed, outcome
 
 
@@ -131,7 +144,10 @@ def keep_apart() -> None:
 
 
 def whole_of(ranker: str) -> fr.Ranking:
-    return fr.rank(pd.concat([rows(number) for number in range(4)]), "y", ranker=RANKERS[ranker])
+    n_rows = ROWS.get(ranker, 200)
+    # A process without a limit has the bits that those with one must have.
+    whole = sklearn.clone(RANKERS[ranker]).set_params(memory_limit=None)
+    return fr.rank(pd.concat([rows(number, n_rows) for number in range(4)]), "y", ranker=whole)
 
 
 def main() -> None:

@@ -450,7 +450,7 @@ class _Run:
         ends = _spans(0, len(names), max(-(-len(names) // together), len(limits)))
         groups = [names[first:end] for first, end in ends]
         of_groups = [
-            [task(relief_apart.distinct, rows, self._asked, group) for rows in parts] for group in groups
+            [task(relief_apart.unique, rows, self._asked, group) for rows in parts] for group in groups
         ]
         ranks = [task(relief_apart.mid_ranks, *of_parts) for of_parts in of_groups]
         found = [

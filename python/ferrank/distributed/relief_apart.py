@@ -18,7 +18,6 @@ from ferrank.run import finish
 
 __all__ = [
     "Rows",
-    "distinct",
     "draw",
     "join",
     "join_targets",
@@ -29,6 +28,7 @@ __all__ = [
     "ranked",
     "search_apart",
     "targets",
+    "unique",
 ]
 
 Distinct = list[tuple[Floats, Floats]]
@@ -71,7 +71,7 @@ def part(batch: Batch, asked: Asked, first_row: int) -> Rows:
     return Rows(np.arange(first_row, first_row + rows.num_rows, dtype=np.uint32), rows)
 
 
-def distinct(rows: Rows, asked: Asked, names: Sequence[str]) -> Distinct:
+def unique(rows: Rows, asked: Asked, names: Sequence[str]) -> Distinct:
     """Return the known values of the features ``names`` in a partition, and how many rows have each."""
     found = (
         np.unique(values[~np.isnan(values)], return_counts=True) for values in _values(rows, asked, names)
@@ -98,7 +98,7 @@ def _mid_ranks(parts: Sequence[tuple[Floats, Floats]]) -> list[Floats]:
 def ranked(rows: Rows, asked: Asked, groups: Sequence[Sequence[str]], *found: Any) -> Rows:
     """Return the rows with ranks in the place of the values of the features in ``groups``.
 
-    ``found``: for each group what :func:`distinct` and :func:`mid_ranks` returned for the partition.
+    ``found``: for each group what :func:`unique` and :func:`mid_ranks` returned for the partition.
     """
     table = rows.table
     for names, values_of, ranks_of in zip(groups, found[::2], found[1::2], strict=True):
