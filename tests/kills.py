@@ -31,7 +31,7 @@ from ferrank.distributed import plan
 RANKERS: dict[str, Any] = {
     "forest": fr.ForestRanker(n_estimators=4, scores=("genie3", "permutation", "mdi_oob")),
     # Its nodes do not fit into what it may hold.
-    "large": fr.ForestRanker(n_estimators=2, memory_limit="240MB"),
+    "large": fr.ForestRanker(n_estimators=2, memory_limit="280MB"),
     "shadows": fr.ForestRanker(
         n_estimators=200, shadows=True, max_depth=2, scores=("permutation",), standard_errors=False
     ),

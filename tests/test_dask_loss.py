@@ -258,6 +258,17 @@ def test_what_fits_workers_is_known_before_trees_grow(
     )
 
 
+def test_a_limit_that_trees_over_partitions_exceed_is_an_error_and_leaves_nothing(
+    cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    ranker = fr.ForestRanker(n_estimators=3, memory_limit="1MB")
+    with distributed.Client(cluster):
+        with pytest.raises(fr.ResourceError, match="memory_limit: 1 MiB do not do .* use at least .* MiB"):
+            fr.rank(thirds(), "y", ranker=ranker)
+        assert not left_of(cluster)
+
+
 def deadly(number: int) -> pd.DataFrame:
     if number == 1:
         os._exit(1)

@@ -4,6 +4,7 @@ Dask's dashboard shows the tasks under the names of these functions.
 """
 
 import uuid
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -174,14 +175,14 @@ def grow_apart(shared: Shared, names: Names, keys: tuple[int, int]) -> bytes:
     # What is asked of partitions takes threads that this task must not.
     with worker_client() as client:
         resources = shared.resources
-        run = shared.apart().accumulate(
-            *keys,
-            resources.n_threads(),
-            resources.limit_amid(),
-            resources.folder(),
-            _Asking(connected(client), shared.annotations, names),
-        )
-        return to_bytes(shared.finish(run))
+        asking = _Asking(connected(client), shared.annotations, names)
+        try:
+            run = shared.apart().accumulate(
+                *keys, resources.n_threads(), resources.limit_amid(), resources.folder(), asking
+            )
+            return to_bytes(shared.finish(run))
+        finally:
+            asking.close()
 
 
 class _Asking:
@@ -190,8 +191,12 @@ class _Asking:
     def __init__(self, client: Any, annotations: dict[str, Any], names: Names) -> None:
         from distributed import Future
 
+        # What is asked for may be held by the traceback of an error that ends the run.
+        self._futures: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
         def future(name: str) -> Any:
-            return Future(name, client=client)
+            named = self._futures[name] = Future(name, client=client)
+            return named
 
         self._client, self._annotations, self._shared = client, annotations, future(names.shared)
         of_shadows = [future(name) for name in names.shadows] or [None] * len(names.codes)
@@ -202,6 +207,11 @@ class _Asking:
         # A copy of codes elsewhere would stay there.
         holders = client.who_has([codes for codes, *_ in self._parts])
         self._where = [list(holders.get(codes.key, ()))[:1] for codes, *_ in self._parts]
+
+    def close(self) -> None:
+        """Let go of all that was asked for."""
+        for future in list(self._futures.values()):
+            future.release()
 
     def sums(self, request: bytes) -> Floats:
         """Return the sums over the rows of all partitions."""
@@ -240,4 +250,6 @@ class _Asking:
         # The engine asks from a thread of its own, which has not the context of the task.
         with dask.annotate(**self._annotations | aim):
             key = f"{name_of(function)}-{uuid.uuid4().hex}"
-            return self._client.submit(function, *arguments, key=key)
+            future = self._client.submit(function, *arguments, key=key)
+        self._futures[key] = future
+        return future

@@ -77,10 +77,10 @@ class TaskResources:
     def limit_amid(self) -> int | None:
         """Return the most bytes that the process may hold if half of what is left is for other tasks.
 
-        Dask spills the data that it keeps there when it has to.
+        Dask spills the data that it keeps there when it has to. A limit that was set is one to the process.
         """
         worker, limit = _worker(), self.limit_beside()
-        if worker is None or limit is None:
+        if worker is None or limit is None or self.memory is not None:
             return limit
         held = int(worker.monitor.get_process_memory())
         paused = int((worker.memory_manager.memory_limit or limit) * PAUSE_FRACTION)

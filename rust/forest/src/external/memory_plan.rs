@@ -151,7 +151,7 @@ fn judged_bytes(rows: u64, params: &ForestParams, book: &Codebook) -> f64 {
     }
     let (n, draws) = (rows as f64, params.rows_per_tree(rows) as f64);
     let in_bag = -n * (-draws / n).exp_m1();
-    let leaves = in_bag.min(draws / params.min_samples_leaf.max(1) as f64);
+    let leaves = most_leaves(params, in_bag, draws);
     // Targets are labels, or one of them is label sets.
     let labels_per_row = book.n_kept() + book.label_bytes() / 8;
     let n_labels = if book.label_bytes() > 0 { usize::MAX } else { book.n_kept() };
@@ -171,7 +171,7 @@ pub(crate) fn bytes_over_parts(
         let bag_rows = if params.bootstraps() { -n * (-draws / n).exp_m1() } else { n };
         let whole = !needs.allow_parts(targets.iter().any(|target| target.missing() > 0));
         let size = OobSize {
-            leaves: if whole { bag_rows.min(draws / params.min_samples_leaf.max(1) as f64) } else { 0.0 },
+            leaves: if whole { most_leaves(params, bag_rows, draws) } else { 0.0 },
             out_of_bag: n - bag_rows,
             n_features: book.codings.len() * if params.shadows { 2 } else { 1 },
             n_targets: targets.len(),
@@ -190,6 +190,12 @@ pub(crate) fn bytes_over_parts(
         size.tree_bytes() as f64 + judged + permuted
     });
     2.0 * rows as f64 * row_bytes as f64 + tree
+}
+
+/// The most leaves of a tree of so many rows and examples.
+fn most_leaves(params: &ForestParams, rows: f64, examples: f64) -> f64 {
+    let of_depth = params.max_depth.map_or(f64::INFINITY, |depth| (depth as f64).exp2());
+    rows.min(examples / params.min_samples_leaf.max(1) as f64).min(of_depth)
 }
 
 fn per_node(context: GrowContext<'_>) -> usize {
@@ -247,7 +253,7 @@ fn oob_bytes(context: GrowContext<'_>, needs: OobNeeds) -> usize {
     let size = OobSize {
         leaves: match is_in_parts(context, needs) {
             true => 0.0,
-            false => plan.bag_rows.min(plan.examples / params.min_samples_leaf.max(1) as f64),
+            false => most_leaves(params, plan.bag_rows, plan.examples),
         },
         out_of_bag: store.rows as f64 - plan.bag_rows,
         n_features: store.codings.len(),
