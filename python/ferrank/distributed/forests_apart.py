@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferrank import _core
-from ferrank.distributed.process import Asked, Floats, coder_of, finish_of, know, source_of, to_bytes
+from ferrank.distributed.process import (
+    Asked,
+    Floats,
+    StoppedError,
+    coder_of,
+    finish_of,
+    know,
+    source_of,
+    to_bytes,
+)
 from ferrank.distributed.resources import TaskResources
 from ferrank.distributed.scheduler import at_workers, connected, name_of
 
@@ -193,6 +202,7 @@ class _Asking:
 
         # What is asked for may be held by the traceback of an error that ends the run.
         self._futures: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+        self._is_closed = False
 
         def future(name: str) -> Any:
             named = self._futures[name] = Future(name, client=client)
@@ -209,7 +219,8 @@ class _Asking:
         self._where = [list(holders.get(codes.key, ()))[:1] for codes, *_ in self._parts]
 
     def close(self) -> None:
-        """Let go of all that was asked for."""
+        """Let go of all that was asked for, and ask for no more."""
+        self._is_closed = True
         for future in list(self._futures.values()):
             future.release()
 
@@ -252,4 +263,7 @@ class _Asking:
             key = f"{name_of(function)}-{uuid.uuid4().hex}"
             future = self._client.submit(function, *arguments, key=key)
         self._futures[key] = future
+        if self._is_closed:
+            future.release()
+            raise StoppedError
         return future

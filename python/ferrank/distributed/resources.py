@@ -83,7 +83,8 @@ class TaskResources:
         if worker is None or limit is None or self.memory is not None:
             return limit
         held = int(worker.monitor.get_process_memory())
-        paused = int((worker.memory_manager.memory_limit or limit) * PAUSE_FRACTION)
+        manager = worker.memory_manager
+        paused = int((manager.memory_limit or limit) * (manager.memory_pause_fraction or PAUSE_FRACTION))
         spilled = getattr(worker.data, "spilled_total", None)
         kept = int(worker.state.nbytes) - (0 if spilled is None else int(spilled.memory))
         left = min(paused, limit) - max(held - kept, 0)
