@@ -250,6 +250,8 @@ def test_trees_over_partitions_grow_on_all_workers(
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     collection = dd.from_pandas(frame, npartitions=4, sort=False)
     with distributed.Client(cluster) as client, distributed.get_task_stream(client) as stream:
+        # Another test may have killed one.
+        client.wait_for_workers(2, timeout="5 minutes")
         fr.rank(collection, "y", ranker=fr.ForestRanker(n_estimators=4))
     growers = [
         record["worker"] for record in stream.data if str(record["key"]).startswith("ferrank-grow-apart")
