@@ -17,9 +17,9 @@ __all__ = ["BESIDE_FRACTION", "SPILL_FRACTION", "Room", "TaskResources"]
 BESIDE_FRACTION = 0.9
 """Share of a worker's limit up to which a task goes that has the worker's own partitions beside it."""
 SPILL_FRACTION = 0.7
-"""Share of a worker's limit from which on dask writes data to disk, unless it is told another."""
+"""Share of a worker's memory limit above which dask writes data to disk, unless configured otherwise."""
 PAUSE_FRACTION = 0.8
-"""Share of a worker's limit from which on dask gives it no more tasks, unless it is told another."""
+"""Share of a worker's memory limit above which dask gives it no new tasks, unless configured otherwise."""
 
 
 @dataclass(frozen=True)

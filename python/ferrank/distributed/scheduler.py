@@ -88,7 +88,7 @@ class Scheduler(ABC):
         return wanted
 
     def one_for_each(self, n_tasks: int) -> list[dict[str, Any]]:
-        """Return annotations of tasks that are for workers of their own, as far as there are so many."""
+        """Return annotations for ``n_tasks`` tasks, which assign these to the workers in turn."""
         return [{}] * n_tasks
 
     def let_go(self, persisted: list[Any]) -> None:
@@ -232,7 +232,7 @@ class ClusterScheduler(Scheduler):
         return persisted
 
     def one_for_each(self, n_tasks: int) -> list[dict[str, Any]]:
-        """Return annotations of tasks that are for workers of their own, as far as there are so many."""
+        """Return annotations for ``n_tasks`` tasks, which assign these to the workers in turn."""
         wanted, addresses = dask.get_annotations().get("workers"), sorted(self._workers)
         if not addresses or not (wanted is None or isinstance(wanted, list)):
             return [{}] * n_tasks

@@ -3,8 +3,8 @@
 //! Every machine knows the targets and weights of all rows. One grows trees ([`Apart::accumulate`]); the parts add up the
 //! sums of their rows for it, and hand over the rows of nodes that fit into its memory, and the codes of the rows out of
 //! the bag if scores read them. These go to a temporary file, and reach the scores subtree by subtree, so that no machine
-//! holds a whole tree. A permuted value is that of a row of another part, so that codes have to move for the score
-//! `permutation` in any case.
+//! holds a whole tree. The score `permutation` gives rows the values of rows in other parts, so that codes have to
+//! move for it in any case.
 //!
 //! With shadows, each part keeps the codes of those too, for the trees that see the same shadows ([`rounds`]): it gets
 //! them from all parts ([`Apart::spread`], [`Apart::shadows`]).

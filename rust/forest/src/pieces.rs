@@ -45,7 +45,7 @@ impl PieceFile {
     /// [`Error::File`](ferrank_runtime::error::Error::File) if there is no folder for it.
     pub(crate) fn new(scratch: &Scratch, n_lists: usize, waiting: usize) -> Result<Self> {
         let piece = PIECE.min(waiting / n_lists.max(1));
-        Ok(PieceFile { file: scratch.pieces()?, length: AtomicU64::new(0), piece })
+        Ok(PieceFile { file: scratch.random_access()?, length: AtomicU64::new(0), piece })
     }
 
     /// Writes what waits in `list` if it is enough for a piece.
@@ -73,7 +73,7 @@ impl PieceFile {
     /// Calls `each` with the pieces of `list`, in order. What was written at once is a piece.
     ///
     /// # Errors
-    /// Those of `each`; [`Error::File`](ferrank_runtime::error::Error::File) if the file cannot be read.
+    /// The errors of `each`; [`Error::File`](ferrank_runtime::error::Error::File) if the file cannot be read.
     pub(crate) fn read(&self, list: &Pieces, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut bytes = Vec::new();
         for &(start, length) in &list.written {

@@ -69,7 +69,7 @@ impl Scratch {
     ///
     /// # Errors
     /// As for [`Scratch::file`].
-    pub fn pieces(&self) -> Result<ScratchFile> {
+    pub fn random_access(&self) -> Result<ScratchFile> {
         Ok(ScratchFile { scratch: self.clone(), file: Mutex::new(self.file()?) })
     }
 
@@ -138,7 +138,7 @@ impl Scratch {
 /// ```
 /// use ferrank_runtime::scratch::Scratch;
 ///
-/// let file = Scratch::new(None).pieces()?;
+/// let file = Scratch::new(None).random_access()?;
 /// file.write(4, b"codes")?;
 /// let mut read = [0; 3];
 /// file.read(5, &mut read)?;

@@ -4,7 +4,7 @@ use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
 use crate::model_error::RowSample;
-use crate::oob::{OobNeeds, OobSize, Targets};
+use crate::oob::{OobNeeds, OobSize};
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
 use crate::scores::permutation::{self, measured::JudgedSize};
@@ -80,15 +80,8 @@ impl MemoryPlan {
 
     /// A plan with these rows of a bucket and bytes of sums.
     pub(super) fn with_sizes(bucket_rows: usize, sums: usize, context: GrowContext<'_>) -> Self {
-        let (params, n_rows) = (context.params, context.store.rows);
-        let n = n_rows as f64;
-        let (examples, bag_rows) = match params.bootstraps() {
-            true => {
-                let draws = params.rows_per_tree(n_rows as u64) as f64;
-                (draws, -n * (-draws / n).exp_m1())
-            }
-            false => (n, n),
-        };
+        let n_rows = context.store.rows;
+        let (examples, bag_rows) = bag_size(context.params, n_rows as u64);
         // How often the rows of a node are drawn varies little if rows are drawn on their own.
         let rows_per_draw = if context.store.groups.is_some() { 1.0 } else { bag_rows / examples };
         MemoryPlan { sums, bucket_rows, at_once: 1, rows_per_draw, examples, bag_rows, n_rows }
@@ -149,13 +142,12 @@ fn judged_bytes(rows: u64, params: &ForestParams, book: &Codebook) -> f64 {
     if params.permutation_measures.is_empty() {
         return 0.0;
     }
-    let (n, draws) = (rows as f64, params.rows_per_tree(rows) as f64);
-    let in_bag = -n * (-draws / n).exp_m1();
-    let leaves = most_leaves(params, in_bag, draws);
+    let (examples, in_bag) = bag_size(params, rows);
+    let leaves = most_leaves(params, in_bag, examples);
     // Targets are labels, or one of them is label sets.
     let labels_per_row = book.n_kept() + book.label_bytes() / 8;
     let n_labels = if book.label_bytes() > 0 { usize::MAX } else { book.n_kept() };
-    JudgedSize { leaves, in_bag, out_of_bag: n - in_bag, n_labels, labels_per_row }.bytes()
+    JudgedSize { leaves, in_bag, out_of_bag: rows as f64 - in_bag, n_labels, labels_per_row }.bytes()
 }
 
 /// Bytes that growth over parts takes of the rows of `book` whose codes are elsewhere: `targets` and weights of `row_bytes`,
@@ -167,12 +159,11 @@ pub(crate) fn bytes_over_parts(
     params: &ForestParams,
 ) -> f64 {
     let tree = oob_needs(params).map_or(0.0, |needs| {
-        let (n, draws) = (rows as f64, params.rows_per_tree(rows) as f64);
-        let bag_rows = if params.bootstraps() { -n * (-draws / n).exp_m1() } else { n };
+        let (examples, bag_rows) = bag_size(params, rows);
         let whole = !needs.allow_parts(targets.iter().any(|target| target.missing() > 0));
         let size = OobSize {
-            leaves: if whole { most_leaves(params, bag_rows, draws) } else { 0.0 },
-            out_of_bag: n - bag_rows,
+            leaves: if whole { most_leaves(params, bag_rows, examples) } else { 0.0 },
+            out_of_bag: rows as f64 - bag_rows,
             n_features: book.codings.len() * if params.shadows { 2 } else { 1 },
             n_targets: targets.len(),
             n_rows: rows as usize,
@@ -192,7 +183,17 @@ pub(crate) fn bytes_over_parts(
     2.0 * rows as f64 * row_bytes as f64 + tree
 }
 
-/// The most leaves of a tree of so many rows and examples.
+/// The number of examples of a bag of so many `rows`, and the expected number of distinct rows in it.
+fn bag_size(params: &ForestParams, rows: u64) -> (f64, f64) {
+    let n = rows as f64;
+    if !params.bootstraps() {
+        return (n, n);
+    }
+    let draws = params.rows_per_tree(rows) as f64;
+    (draws, -n * (-draws / n).exp_m1())
+}
+
+/// The greatest number of leaves of a tree whose bag has so many distinct `rows` and so many `examples`.
 fn most_leaves(params: &ForestParams, rows: f64, examples: f64) -> f64 {
     let of_depth = params.max_depth.map_or(f64::INFINITY, |depth| (depth as f64).exp2());
     rows.min(examples / params.min_samples_leaf.max(1) as f64).min(of_depth)
@@ -230,8 +231,8 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
     if !is_in_parts(context, needs) {
         return raw + own + nodes;
     }
-    // The subtree once more, packed. The rows out of the bag come when those of the bag have gone; each has a multiplicity
-    // and a side, and a copy of what a partition moves.
+    // The subtree is held a second time, packed. Out-of-bag rows are read after the rows of the bag are dropped; each has a
+    // number and a multiplicity, twice because a partition needs a copy, and a side.
     let packed = OobSize::bytes_of_leaf(store.targets.len()) + contrasts;
     let plan = MemoryPlan::with_sizes(0, 0, context);
     let outside = (store.rows as f64 - plan.bag_rows) / plan.bag_rows.max(1.0);
@@ -241,8 +242,7 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
 
 /// Returns true if trees are shown to scores in parts, whichever targets they predict.
 fn is_in_parts(context: GrowContext<'_>, needs: OobNeeds) -> bool {
-    let all: Vec<usize> = (0..context.store.targets.len()).collect();
-    needs.allow_parts(Targets::new(context.store, &all).has_missing())
+    needs.allow_parts(context.store.targets.iter().any(|target| target.has_missing()))
 }
 
 /// Bytes that a tree and its out-of-bag rows take for the scores that read them, which `needs` describes; of a tree that

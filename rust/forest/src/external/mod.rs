@@ -74,7 +74,7 @@ pub(super) fn grow(
     grow_in(context, &MemoryPlan::new(context, budget)?, Place::Store(scratch), (subset, sample), trees, each)
 }
 
-/// Most bytes of sums that parts are asked for at once. Each part has so many, and so has what adds them up.
+/// Greatest number of bytes of sums in a request. Each part holds as many, and so does what adds up those of several parts.
 const SUMS_OF_PARTS: usize = 16 << 20;
 
 /// Grows `trees` as [`grow`] does, over rows whose codes are in `parts`.
@@ -206,8 +206,8 @@ enum Shown<'a> {
     InParts { oob: &'a OobContext<'a>, splits: usize, leaves: usize },
 }
 
-/// Grows the subtrees of `tree`, adds up the scores of all splits and predicts the tracked rows. Trees that are shown in
-/// parts have `columns`, those of all features.
+/// Grows the subtrees of `tree`, adds up the scores of all splits and predicts the tracked rows. `columns` are those of all
+/// features, for trees that are shown in parts.
 fn finish(
     context: GrowContext<'_>,
     tree: &mut UpperTree,
@@ -337,7 +337,7 @@ fn show_upper(
             }
         }
     }
-    // A root that is a leaf tells no features apart.
+    // A tree of a single leaf tests no feature.
     if !grows.contains(&true) && !upper.has_splits() {
         return Ok(());
     }

@@ -40,7 +40,7 @@ impl GatheredCodes {
             Ok(())
         })?;
         let mut blocks = Blocks { store, blocks: &found, done: 0, waiting: Vec::new() };
-        let file = scratch.pieces()?;
+        let file = scratch.random_access()?;
         source(&mut |bytes| blocks.add(bytes, &file))?;
         if blocks.done < found.len() || !blocks.waiting.is_empty() {
             return Err(Error::Data(format!("parts gave the codes of other rows than the {} out of bag", rows.len())));

@@ -60,7 +60,8 @@ impl<'a> OobContext<'a> {
         scratch: Option<&'a Scratch>,
     ) -> Self {
         let targets = Targets::new(context.store, subset);
-        OobContext { context, needs, has_missing: targets.has_missing(), targets, scratch }
+        let has_missing = subset.iter().any(|&target| context.store.targets[target].has_missing());
+        OobContext { context, needs, has_missing, targets, scratch }
     }
 
     /// A tree without nodes.
@@ -98,7 +99,8 @@ impl<'a> OobContext<'a> {
         OobView { of: self.tree_view(tree), number, has_missing, rows, codes, scratch, noted: None }
     }
 
-    /// The complete `subtree` at leaf number `leaf` of an upper tree, which comes after so many splits of that.
+    /// The view of the complete `subtree` that takes the place of leaf number `leaf` of an upper tree, after
+    /// `splits_before` of its splits in preorder.
     pub(crate) fn part<'b>(&'b self, subtree: &'b OobTree, leaf: usize, splits_before: usize) -> OobPart<'b> {
         OobPart { of: self.tree_view(subtree), leaf, splits_before }
     }
@@ -143,7 +145,7 @@ impl OobNeeds {
 pub(crate) struct TreeView<'a> {
     pub(crate) context: GrowContext<'a>,
     pub(crate) tree: &'a PackedTree,
-    /// Empty unless they are needed. Those of an upper tree count where it has a leaf of the whole tree.
+    /// Empty unless they are needed. In an upper tree, a leaf that a subtree takes the place of predicts nothing.
     pub(crate) predictions: &'a LeafPredictions,
     /// Empty unless they are needed.
     pub(crate) contrasts: &'a Contrasts,
@@ -293,7 +295,7 @@ impl OobTree {
         self.leaves.finish();
     }
 
-    /// Completes a tree whose columns are those of all features.
+    /// Completes the tree, with `columns` for all features instead of those that it tests.
     pub(crate) fn finish_over(&mut self, store: &CodeStore, columns: &Arc<TreeColumns>) {
         self.packed.finish_over(store, columns);
         self.leaves.finish();

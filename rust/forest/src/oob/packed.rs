@@ -124,7 +124,7 @@ impl PackedTree {
         self.finish_over(store, &columns);
     }
 
-    /// Completes the tree with the places of its features among `columns`, which have all of them.
+    /// Completes the tree: replaces features by their positions in `columns`, which may have others, too.
     pub(crate) fn finish_over(&mut self, store: &CodeStore, columns: &Arc<TreeColumns>) {
         self.columns = Arc::clone(columns);
         for step in &mut self.steps {
@@ -270,6 +270,11 @@ impl TreeColumns {
 
     pub(crate) fn len(&self) -> usize {
         self.features.len()
+    }
+
+    /// Returns true if all codes fit in a byte.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.wide.is_empty() && self.sparse.is_empty()
     }
 
     /// The position of the column in `slot`, which must be tested.

@@ -102,13 +102,6 @@ impl<'a> Targets<'a> {
         }
     }
 
-    /// Returns true if some value is missing.
-    pub(crate) fn has_missing(&self) -> bool {
-        self.numeric.iter().any(|y| y.values.iter().any(|value| value.is_nan()))
-            || self.nominal.iter().any(|(codes, _)| codes.contains(&MISSING_U16))
-            || self.sets.iter().any(|sets| sets.labels.has_missing())
-    }
-
     /// Returns true if `row` has a target.
     pub(crate) fn some_known(&self, row: usize) -> bool {
         self.numeric.iter().any(|target| !target.values[row].is_nan())

@@ -123,7 +123,10 @@ struct Decrease {
 impl Observer for Decreases {
     fn on_tree(&mut self, tree: &OobView<'_>) -> Result<()> {
         if tree.scratch.is_none() {
-            return self.walk(tree);
+            let GrowContext { store, space, .. } = tree.context;
+            let root = tree.rows.iter().map(|row| space.block.weight(row)).sum();
+            let (view, rows) = (View::from_store(store, &space.block), tree.rows.iter().map(|row| row as u32));
+            return self.walk(**tree, view, rows, root, |leaf, reached| tree.note(leaf, reached.rows()));
         }
         let (_, splits) = walk_blocks(tree, |_, _| Ok(()))?;
         splits.iter().for_each(|decrease| self.add(decrease));
@@ -161,18 +164,8 @@ impl Observer for Decreases {
         let rows = rows.finish()?;
         let (n_rows, mut block) = (rows.counts.len(), Block::default());
         space.values(rows.columns(), 0..n_rows, &mut block);
-        let (mut contrasted, mut router) = (Contrasted::new(part.of), Router::default());
-        router.items.take_once(0..n_rows as u32);
-        let mut sums = contrasted.sums();
-        part.of.tree.apply(View::from_chunk(&rows.chunk, &block, &[]), &mut router, |node, reached| {
-            if let Node::Split(split, middle) = node {
-                sums.fill(0.0);
-                contrasted.add(split as usize, middle, reached, &mut sums)?;
-                let decrease = contrasted.decrease(split as usize, &sums, upper.root);
-                decrease.iter().for_each(|decrease| self.add(decrease));
-            }
-            Ok(())
-        })?;
+        let view = View::from_chunk(&rows.chunk, &block, &[]);
+        self.walk(part.of, view, 0..n_rows as u32, upper.root, |_, _| {})?;
         self.upper = Some(upper);
         Ok(())
     }
@@ -201,17 +194,23 @@ impl Decreases {
         upper.splits.drain(..n).for_each(|decrease| self.add(&decrease));
     }
 
-    /// Adds the splits of a tree in memory that out-of-bag rows reach, in preorder.
+    /// Adds the splits of `tree` that out-of-bag `rows` of `view` reach, in preorder. `root` is the weight of all
+    /// out-of-bag rows. Rows that reach a leaf are shown to `at_leaf`.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    fn walk(&mut self, view: &OobView<'_>) -> Result<()> {
-        let GrowContext { store, space, .. } = view.context;
-        let (mut contrasted, mut router) = (Contrasted::new(**view), Router::default());
-        let root = view.rows.iter().map(|row| space.block.weight(row)).sum();
-        router.items.take_once(view.rows.iter().map(|row| row as u32));
+    fn walk(
+        &mut self,
+        tree: TreeView<'_>,
+        view: View<'_>,
+        rows: impl Iterator<Item = u32>,
+        root: f64,
+        at_leaf: impl Fn(u32, &Reached<'_>),
+    ) -> Result<()> {
+        let (mut contrasted, mut router) = (Contrasted::new(tree), Router::default());
+        router.items.take_once(rows);
         let mut sums = contrasted.sums();
-        view.tree.apply(View::from_store(store, &space.block), &mut router, |node, reached| {
+        tree.tree.apply(view, &mut router, |node, reached| {
             match node {
                 Node::Split(split, middle) => {
                     sums.fill(0.0);
@@ -219,7 +218,7 @@ impl Decreases {
                     let decrease = contrasted.decrease(split as usize, &sums, root);
                     decrease.iter().for_each(|decrease| self.add(decrease));
                 }
-                Node::Leaf(leaf) => view.note(leaf, reached.rows()),
+                Node::Leaf(leaf) => at_leaf(leaf, reached),
             }
             Ok(())
         })
@@ -230,7 +229,7 @@ impl Decreases {
 /// by block; those of each that reach a leaf are shown to `at_leaf`.
 ///
 /// # Errors
-/// Those of `at_leaf`; [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+/// The errors of `at_leaf`; [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
 fn walk_blocks(
     view: &OobView<'_>,
     mut at_leaf: impl FnMut(usize, &Reached<'_>) -> Result<()>,

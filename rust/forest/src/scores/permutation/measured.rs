@@ -51,7 +51,7 @@ pub(crate) fn importances(view: &OobView<'_>, measures: &[Measure]) -> Result<Ve
     let mut first = 0;
     while first < features.len() {
         let mut detours = Detours::new(first, features.len(), ring.rows().len());
-        match ring.is_narrow() {
+        match view.tree.columns.is_narrow() {
             true => detours.walk::<u8>(view, &ring)?,
             false => detours.walk::<u16>(view, &ring)?,
         }

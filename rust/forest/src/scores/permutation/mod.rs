@@ -85,7 +85,7 @@ impl ScoreMethod for Permutation {
 
     fn observer(&self, params: &ForestParams, _: ScoreSize) -> Box<dyn Observer> {
         match params.permutation_measures.is_empty() {
-            true => Box::new(Increases::default()),
+            true => Box::new(Increases::Found(Vec::new())),
             false => Box::new(MeasuredLosses::new(params.permutation_measures.clone())),
         }
     }
@@ -99,10 +99,7 @@ pub(crate) fn bytes_of_rows(size: &OobSize) -> f64 {
 }
 
 /// The increases of the error.
-#[derive(Default)]
 enum Increases {
-    #[default]
-    None,
     /// By ascending feature.
     Found(Vec<(u32, f64)>),
     /// Those of a tree in parts, some of which may still come.
@@ -133,7 +130,6 @@ impl Observer for Increases {
 
     fn harvest(self: Box<Self>) -> Vec<Harvest> {
         let found = match *self {
-            Increases::None => Vec::new(),
             Increases::Found(found) => found,
             Increases::InParts(sums) => sums.importances(),
         };
@@ -178,7 +174,7 @@ pub(crate) fn importances(view: &OobView<'_>) -> Result<Vec<(u32, f64)>> {
     let scale = ErrorScale::new(view.targets, &rows);
     let ring = Ring::new(view, &rows, &view.tree.columns)?;
     let trial = Trial { view, scale: &scale, ring: &ring };
-    let sums = if ring.is_narrow() { trial.run::<u8>()? } else { trial.run::<u16>()? };
+    let sums = if view.tree.columns.is_narrow() { trial.run::<u8>()? } else { trial.run::<u16>()? };
     let mut importances: Vec<_> = features.iter().copied().zip(sums.importances(&scale)).collect();
     importances.sort_unstable_by_key(|&(feature, _)| feature);
     Ok(importances)

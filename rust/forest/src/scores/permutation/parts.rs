@@ -5,6 +5,8 @@
 //! features have already led off it; of a detour the codes alone, one of them permuted. Errors are added up in fixed point,
 //! so that the order of the rows does not matter.
 
+use std::sync::Arc;
+
 use bytemuck::{bytes_of, pod_read_unaligned};
 use ferrank_data::store::Code;
 use ferrank_runtime::error::Result;
@@ -20,11 +22,10 @@ use crate::pieces::{PieceFile, Pieces, WAITING};
 pub(super) struct PartSums {
     scale: ErrorScale,
     sums: ErrorSums,
-    /// n_columns; the feature of each column, and whether the tree tests it.
-    features: Vec<u32>,
+    /// Those of all features.
+    columns: Arc<TreeColumns>,
+    /// n_columns; whether the tree tests the feature.
     tested: Vec<bool>,
-    /// True if all codes fit in a byte.
-    is_narrow: bool,
     records: Records,
 }
 
@@ -46,7 +47,7 @@ impl PartSums {
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request,
     /// [`Error::File`](ferrank_runtime::error::Error::File) if the disk is full.
     pub(super) fn new(view: &OobView<'_>, grows: &[bool], scratch: &Scratch) -> Result<Option<Self>> {
-        let columns: &TreeColumns = &view.tree.columns;
+        let columns = &view.tree.columns;
         if view.rows.is_empty() {
             return Ok(None);
         }
@@ -58,9 +59,9 @@ impl PartSums {
         let file = PieceFile::new(scratch, 2 * grows.len(), WAITING)?;
         let upper = (0..columns.len()).filter(|&column| tested[column]).collect();
         let records = Records { file, paths: lists(), detours: lists(), upper };
-        let (sums, is_narrow) = (ErrorSums::new(&scale, columns.len()), ring.is_narrow());
-        let mut parts = PartSums { scale, sums, features: columns.features.clone(), tested, is_narrow, records };
-        match is_narrow {
+        let sums = ErrorSums::new(&scale, columns.len());
+        let mut parts = PartSums { scale, sums, columns: Arc::clone(columns), tested, records };
+        match columns.is_narrow() {
             true => parts.walk::<u8>(view, &ring, grows)?,
             false => parts.walk::<u16>(view, &ring, grows)?,
         }
@@ -104,14 +105,14 @@ impl PartSums {
     /// [`Error::File`](ferrank_runtime::error::Error::File) if the temporary file cannot be read.
     pub(super) fn add(&mut self, part: &OobPart<'_>) -> Result<()> {
         mark(&mut self.tested, part.of.tree);
-        match self.is_narrow {
+        match self.columns.is_narrow() {
             true => self.add_as::<u8>(part),
             false => self.add_as::<u16>(part),
         }
     }
 
     fn add_as<C: Code>(&mut self, part: &OobPart<'_>) -> Result<()> {
-        let n_columns = self.features.len();
+        let n_columns = self.columns.len();
         let (mut walk, mut block) = (Walk::new(n_columns), RecordBlock::<C>::new(n_columns));
         self.add_paths(part, &mut walk, &mut block)?;
         self.add_detours(part, &mut walk, &mut block)
@@ -119,9 +120,9 @@ impl PartSums {
 
     /// Adds the errors of rows on their paths, and the changes by their detours from these.
     fn add_paths<C: Code>(&mut self, part: &OobPart<'_>, walk: &mut Walk, block: &mut RecordBlock<C>) -> Result<()> {
-        let PartSums { scale, sums, records: Records { file, paths, upper, .. }, features, .. } = self;
+        let PartSums { scale, sums, records: Records { file, paths, upper, .. }, columns, .. } = self;
         let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
-        let (n_codes, n_marks) = (features.len() * size_of::<C>(), upper.len().div_ceil(8));
+        let (n_codes, n_marks) = (columns.len() * size_of::<C>(), upper.len().div_ceil(8));
         let size = size_of::<u32>() + n_marks + 2 * n_codes;
         let add = |record: &[u8], block: &mut RecordBlock<C>| {
             let (row, record) = record.split_at(size_of::<u32>());
@@ -147,9 +148,9 @@ impl PartSums {
 
     /// Adds the errors of rows on detours from the upper part of the tree.
     fn add_detours<C: Code>(&mut self, part: &OobPart<'_>, walk: &mut Walk, block: &mut RecordBlock<C>) -> Result<()> {
-        let PartSums { scale, sums, records: Records { file, detours, .. }, features, .. } = self;
+        let PartSums { scale, sums, records: Records { file, detours, .. }, columns, .. } = self;
         let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
-        let size = 2 * size_of::<u32>() + features.len() * size_of::<C>();
+        let size = 2 * size_of::<u32>() + columns.len() * size_of::<C>();
         let add = |record: &[u8], block: &mut RecordBlock<C>| {
             let (head, codes) = record.split_at(2 * size_of::<u32>());
             let [row, column]: [u32; 2] = pod_read_unaligned(head);
@@ -170,7 +171,7 @@ impl PartSums {
     /// The importances of the features that the tree tests: (feature, value) by ascending feature.
     pub(super) fn importances(&self) -> Vec<(u32, f64)> {
         let values = self.sums.importances(&self.scale);
-        let all = self.features.iter().copied().zip(values).zip(&self.tested);
+        let all = self.columns.features.iter().copied().zip(values).zip(&self.tested);
         let mut found: Vec<(u32, f64)> = all.filter(|(_, tested)| **tested).map(|(found, _)| found).collect();
         found.sort_unstable_by_key(|&(feature, _)| feature);
         found

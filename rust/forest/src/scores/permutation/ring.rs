@@ -32,7 +32,6 @@ pub(super) struct Ring {
     /// The row at each position.
     rows: Vec<u32>,
     codes: Columns,
-    is_narrow: bool,
     /// The turn of each column; below the number of rows.
     turns: Vec<usize>,
 }
@@ -59,7 +58,6 @@ impl Ring {
         let random = |place| stream(view.context.params.seed, Purpose::Permutation, view.number, place);
         let turn = |&feature: &u32| random_turn(n_rows, &mut random(1 + u64::from(feature)));
         let turns = columns.features.iter().map(turn).collect();
-        let is_narrow = columns.wide.is_empty() && columns.sparse.is_empty();
         let scattered = Scattered { view, rows, positions: in_random_order(n_rows, &mut random(0)) };
         let Some(scratch) = view.scratch else {
             let (mut narrow, mut wide) = (Vec::new(), Vec::new());
@@ -74,12 +72,12 @@ impl Ring {
             wide.extend(scattered.sparse_columns(&columns.sparse));
             let mut by_position = vec![0; n_rows];
             scattered.rows_between(0..n_rows, &mut by_position);
-            return Ok(Ring { rows: by_position, codes: Columns::Held { narrow, wide }, is_narrow, turns });
+            return Ok(Ring { rows: by_position, codes: Columns::Held { narrow, wide }, turns });
         };
         let file = ColumnFile::write(scratch, &scattered, columns)?;
         drop(scattered);
         let rows = file.rows()?;
-        Ok(Ring { rows, codes: Columns::File(file), is_narrow, turns })
+        Ok(Ring { rows, codes: Columns::File(file), turns })
     }
 
     /// Bytes that a ring of so many rows takes while it is made and walked, in a temporary file besides.
@@ -90,11 +88,6 @@ impl Ring {
         let rows = 4.0 * n_rows + together * (BAND * code_bytes) as f64;
         let of_columns = n_features * code_bytes * 2;
         rows + (of_columns * (BLOCK_ROWS + window_rows(of_columns, n_rows as usize))) as f64
-    }
-
-    /// Returns true if all codes fit in a byte.
-    pub(super) fn is_narrow(&self) -> bool {
-        self.is_narrow
     }
 
     /// The rows by position.
@@ -198,7 +191,7 @@ impl ColumnFile {
     fn write(scratch: &Scratch, scattered: &Scattered<'_>, columns: &TreeColumns) -> Result<Self> {
         let (n_rows, n_narrow, n_columns) = (scattered.positions.len(), columns.narrow.len(), columns.len());
         let together = ((n_rows as f64 / SHARES).ceil() as usize).max(TOGETHER);
-        let column_file = ColumnFile { file: scratch.pieces()?, n_rows, n_narrow, n_columns };
+        let column_file = ColumnFile { file: scratch.random_access()?, n_rows, n_narrow, n_columns };
         column_file.write_columns::<u8>(scattered, &columns.narrow, (0, together))?;
         column_file.write_columns::<u16>(scattered, &columns.wide, (n_narrow, together))?;
         let mut rows = vec![0u32; together.min(n_rows)];
@@ -262,7 +255,6 @@ fn lane_of<C: Copy>(cells: &[[C; BAND]], lane: usize) -> Vec<C> {
 }
 
 /// Codes of a block of rows, of the same type for all features.
-#[derive(Default)]
 pub(super) struct Codes<C> {
     by_column: Vec<BlockCodes<C>>,
     window: Window<C>,
