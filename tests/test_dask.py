@@ -61,11 +61,22 @@ def frame() -> pd.DataFrame:
     return frame
 
 
+def two_workers() -> distributed.LocalCluster:
+    return distributed.LocalCluster(
+        n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None, memory_limit="2GB"
+    )
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[distributed.LocalCluster]:
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None, memory_limit="2GB"
-    ) as cluster:
+    with two_workers() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster_to_spoil() -> Iterator[distributed.LocalCluster]:
+    """A cluster of the test's own, whose workers it may kill."""
+    with two_workers() as cluster:
         yield cluster
 
 
@@ -126,8 +137,9 @@ def once(phase: str, do: Callable[[], object]) -> tuple[Callable[[str, int, int]
 
 
 def test_workers_that_die_join_and_leave_change_nothing(
-    frame: pd.DataFrame, cluster: distributed.LocalCluster
+    frame: pd.DataFrame, cluster_to_spoil: distributed.LocalCluster
 ) -> None:
+    cluster = cluster_to_spoil
     forest = fr.ForestRanker(n_estimators=150, scores=("genie3", "permutation"))
     whole = fr.rank(frame, TARGETS, ranker=forest)
     with distributed.Client(cluster) as client:
@@ -229,19 +241,28 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
     drop = [column for column in TARGETS if column not in target]
     whole = fr.rank(frame, target, ranker=ranker, drop=drop)
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
-    with distributed.Client(cluster) as client:
+    with distributed.Client(cluster):
         for n_partitions in (1, 3, 16):
             collection = dd.from_pandas(frame, npartitions=n_partitions, sort=False)
             found = fr.rank(collection, target, ranker=ranker, drop=drop)
             assert same(found, whole)
-        victim = next(iter(client.run(os.getpid).values()))
-        progress, thread = once("growing", lambda: os.kill(victim, signal.SIGKILL))
-        found = fr.rank(collection, target, ranker=ranker, drop=drop, progress=progress)
-        thread.join()
-        assert same(found, whole)
     assert {"ferrank-answer", "ferrank-grow-apart", "ferrank-collect", "ferrank-rows"} <= set(
         cluster.scheduler.task_prefixes
     )
+
+
+def test_a_worker_that_dies_while_trees_grow_over_partitions_changes_nothing(
+    frame: pd.DataFrame, cluster_to_spoil: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = fr.rank(frame, TARGETS, ranker=FOREST)
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+    with distributed.Client(cluster_to_spoil) as client:
+        victim = next(iter(client.run(os.getpid).values()))
+        progress, thread = once("growing", lambda: os.kill(victim, signal.SIGKILL))
+        collection = dd.from_pandas(frame, npartitions=16, sort=False)
+        found = fr.rank(collection, TARGETS, ranker=FOREST, progress=progress)
+        thread.join()
+    assert same(found, whole)
 
 
 def test_trees_over_partitions_grow_on_all_workers(
@@ -250,8 +271,6 @@ def test_trees_over_partitions_grow_on_all_workers(
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
     collection = dd.from_pandas(frame, npartitions=4, sort=False)
     with distributed.Client(cluster) as client, distributed.get_task_stream(client) as stream:
-        # Another test may have killed one.
-        client.wait_for_workers(2, timeout="5 minutes")
         fr.rank(collection, "y", ranker=fr.ForestRanker(n_estimators=4))
     growers = [
         record["worker"] for record in stream.data if str(record["key"]).startswith("ferrank-grow-apart")
@@ -365,13 +384,13 @@ def test_a_forest_that_reads_all_codes_says_why(
 
 
 def test_a_worker_that_dies_while_rows_are_searched_apart_changes_nothing(
-    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+    frame: pd.DataFrame, cluster_to_spoil: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = without_gaps(frame, "numbers")
     ranker = fr.ReliefRanker(n_iterations=1.0, n_neighbors=40)
     whole = fr.rank(known, "y", ranker=ranker, drop=["z"])
     monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
-    with distributed.Client(cluster) as client:
+    with distributed.Client(cluster_to_spoil) as client:
         victim = next(iter(client.run(os.getpid).values()))
         progress, thread = once("searching", lambda: os.kill(victim, signal.SIGKILL))
         collection = dd.from_pandas(known, npartitions=16, sort=False)
