@@ -246,9 +246,10 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
             collection = dd.from_pandas(frame, npartitions=n_partitions, sort=False)
             found = fr.rank(collection, target, ranker=ranker, drop=drop)
             assert same(found, whole)
-    assert {"ferrank-answer", "ferrank-grow-apart", "ferrank-collect", "ferrank-rows"} <= set(
-        cluster.scheduler.task_prefixes
-    )
+    expected = {"ferrank-answer", "ferrank-grow-apart", "ferrank-collect"}
+    # Extra trees have no bags, so that no row is out of one.
+    expected |= set() if name == "extra" else {"ferrank-rows"}
+    assert expected <= set(cluster.scheduler.task_prefixes)
 
 
 def test_a_worker_that_dies_while_trees_grow_over_partitions_changes_nothing(
