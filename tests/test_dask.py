@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import json
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -117,8 +119,9 @@ def test_a_cluster_gives_the_same_bits(
         collection = dd.from_pandas(frame, npartitions=3, sort=False)
         report = lambda *step: reports.append(step)  # noqa: E731
         assert same(fr.rank(collection, TARGETS, ranker=RANKERS[name], progress=report), whole)
-    last = "searching" if name == "relief" else "growing"
-    assert {"counting", "profiling", last} == {phase for phase, _, _ in reports}
+    phases = {"counting", "profiling", *(["searching"] if name == "relief" else ["growing"])}
+    # Where partitions are held, all are coded before trees grow.
+    assert {phase for phase, _, _ in reports} - {"coding"} == phases
     assert all(done <= total for _, done, total in reports)
     assert ("profiling", 3, 3) in reports
     # What the dashboard calls them.
@@ -644,6 +647,34 @@ def n_done(cluster: distributed.LocalCluster, name: str) -> int:
     """Return how often tasks called `name` were done."""
     prefix = cluster.scheduler.task_prefixes.get(name)
     return prefix.state_counts["memory"] if prefix else 0
+
+
+def counted(number: int, rows: pd.DataFrame, folder: str) -> pd.DataFrame:
+    """Return ``rows``, and leave a file for each time that they were made."""
+    tempfile.mkstemp(prefix=f"{number}-", dir=folder)
+    return rows
+
+
+@pytest.mark.parametrize("ranker", [fr.ForestRanker(n_estimators=5), fr.ReliefRanker(n_iterations=20)])
+@pytest.mark.parametrize("is_held", [False, True])
+def test_partitions_that_workers_can_hold_are_made_once(
+    is_held: bool,
+    ranker: fr.ForestRanker | fr.ReliefRanker,
+    frame: pd.DataFrame,
+    cluster: distributed.LocalCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not is_held:
+        monkeypatch.setattr("ferrank.distributed.plan._HELD", 10**9)
+    known = frame.drop(columns="z").dropna()
+    parts = [dask.delayed(counted)(n, known[n::3], str(tmp_path)) for n in range(3)]
+    with distributed.Client(cluster):
+        found = fr.rank(parts, "y", ranker=ranker)
+    assert found.n_rows == len(known)
+    made = collections.Counter(path.name.split("-")[0] for path in tmp_path.iterdir())
+    assert set(made) == {"0", "1", "2"}
+    assert (max(made.values()) == 1) == is_held
 
 
 @pytest.mark.parametrize("held", [False, True])

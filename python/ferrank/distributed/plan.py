@@ -48,8 +48,8 @@ _SIZED = 8
 """Partitions whose sizes say how many are worked on together."""
 _BATCH_BYTES = 32 << 20
 """Most bytes of partitions that are worked on together."""
-_HELD = 8
-"""Share of the memory of all workers for the partitions that are read once and held: one in so many."""
+_HELD = 2
+"""Share of what workers have left for the partitions that are read once and held: one in so many."""
 _DRIFTED_NAMED = 3
 
 
@@ -127,6 +127,7 @@ class _Run:
         self._scheduler, self._progress = scheduler, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"
         self._ledger: Ledger | None = None
+        self._held: list[Any] = []
 
     def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
         """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
@@ -177,23 +178,36 @@ class _Run:
         Partitions that take little of the workers' memory are read once and held.
         """
         n_partitions, together = len(self._partitions.parts), 1
-        if n_partitions > _FEW and not alone:
-            some = [number * n_partitions // _SIZED for number in range(_SIZED)]
-            self._firsts, self._batches = some, [self._partitions.batch(n, n + 1) for n in some]
+        is_held, rooms = False, self._scheduler.rooms
+        if not alone and (rooms or n_partitions > _FEW):
+            n_sized = _SIZED if n_partitions > _FEW else 1
+            self._firsts = [number * n_partitions // n_sized for number in range(n_sized)]
+            # Held, so that it need not be made again if all are.
+            self._batches = self._scheduler.hold([self._partitions.batch(n, n + 1) for n in self._firsts])
             counts = self._compute(self._counts(self._batches, roles, None), "counting")
             sizes = [count.size for of_batch in counts for count in of_batch]
-            together = max(1, min(_BATCH_BYTES // max(*sizes, 1), n_partitions // self._n_tasks()))
-            limits = self._scheduler.limits
-            size = n_partitions * sum(sizes) // _SIZED
-            held = bool(limits) and _HELD * size <= SPILL_FRACTION * sum(limits)
-            _log.info("%d partitions are worked on together%s", together, ", and held" if held else "")
-        else:
-            held = False
+            size = n_partitions * sum(sizes) // n_sized
+            left = sum(room.left(SPILL_FRACTION) - room.spillable for room in rooms)
+            is_held = bool(rooms) and _HELD * size <= left
+            if is_held:
+                _log.info("memory plan: partitions take about %d MiB, and are read once", size >> 20)
+            if n_partitions > _FEW:
+                together = max(1, min(_BATCH_BYTES // max(*sizes, 1), n_partitions // self._n_tasks()))
+                _log.info("%d partitions are worked on together", together)
+            if not is_held or together > 1:
+                self._scheduler.let_go(self._batches)
         self._firsts = list(range(0, n_partitions, together))
         batches = [
             self._partitions.batch(first, min(first + together, n_partitions)) for first in self._firsts
         ]
-        return self._scheduler.hold(batches) if held else batches
+        if is_held:
+            batches = self._held = self._scheduler.hold(batches)
+        return batches
+
+    def _let_go_of_partitions(self) -> None:
+        """Let go of the partitions that are held."""
+        self._scheduler.let_go(self._held)
+        self._held = []
 
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""
@@ -223,6 +237,9 @@ class _Run:
         if settings["per_target"]:
             return self._grow_per_target(settings["n_estimators"])
         codes = self._codes(self._kept, self._profile_of_all, None)
+        if self._held:
+            codes = self._persist(codes, "coding", codes)
+            self._let_go_of_partitions()
         return self._gather(self._grow(codes, (0, self._known.n_keys), None))
 
     def by_partition(self) -> bytes:
@@ -365,6 +382,7 @@ class _Run:
         annotations = {name: value for name, value in dask.get_annotations().items() if name != "resources"}
         shared = self._token, self._asked, self._resources, firsts, self._profile_of_all, annotations
         known, *kept = self._persist([task(forests_apart.known, *shared, *answers), *codes], "coding", codes)
+        self._let_go_of_partitions()
         return known, kept
 
     def _shadows(self, known: Any, codes: list[Any], tree: int) -> list[Any]:
@@ -412,6 +430,8 @@ class _Run:
             self._size >> 20,
             len(spans),
         )
+        # Rows that take part are held themselves.
+        self._let_go_of_partitions()
         parts = self._rows()
         of_all = self._targets(parts) if self._known.of_all else None
         parts = self._ranked(parts) if self._known.ranked else parts

@@ -30,6 +30,8 @@ class Room:
     """bytes that it may hold"""
     held: int
     """bytes that it holds, and dask cannot spill"""
+    spillable: int = 0
+    """bytes that it holds, and dask can spill"""
 
     def left(self, share: float) -> int:
         """Return the bytes that are left until it holds ``share`` of its limit."""

@@ -387,7 +387,8 @@ def connected(client: Any) -> Any:
 
 def _room(worker: dict[str, Any]) -> Room:
     metrics = worker["metrics"]
-    return Room(worker["memory_limit"], max(metrics.get("memory", 0) - metrics.get("managed_bytes", 0), 0))
+    spillable = metrics.get("managed_bytes", 0)
+    return Room(worker["memory_limit"], max(metrics.get("memory", 0) - spillable, 0), spillable)
 
 
 def _is_client(client: Any) -> bool:
