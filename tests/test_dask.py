@@ -355,13 +355,13 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
     roles["categorical_features"] = []
     asked = (table.schema, roles, settings)
-    whole = tasks.profile(Batch(0, [table]), asked, 0, None, None)
+    whole = tasks.profile(Batch.of(0, [table]), asked, 0, None, None)
     source = _core.Source.table(table.slice(0, 0), "table")
     request = json.dumps([[0, [{"Open": [0, 1, 5]}]], [7, [{"Open": [2]}]]]).encode()
 
     def sums(ends: list[int]) -> np.ndarray:
         parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
-        codes = [tasks.code("run", Batch(n, [part]), asked, whole, None) for n, part in enumerate(parts)]
+        codes = [tasks.code("run", Batch.of(n, [part]), asked, whole, None) for n, part in enumerate(parts)]
         answers = [forests_apart.answer("run", code, asked, whole) for code in codes]
         apart = _core.Apart.of(source, roles, settings, whole, answers)
         found = [

@@ -1,10 +1,12 @@
 """Partitions as Arrow tables of the same columns: what workers do before the engine sees a row."""
 
 import ast
+import itertools
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,6 @@ from ferrank.errors import ColumnTypeError, DataError, FerrankError
 __all__ = [
     "Batch",
     "batch",
-    "checksum",
     "columns_of",
     "count_rows",
     "cut",
@@ -42,6 +43,15 @@ class Batch:
     first: int
     """number of the first"""
     tables: Sequence[pa.Table]
+    """Partitions with the same columns are one table: to send thousands of small buffers takes long."""
+    lengths: Sequence[Sequence[int]]
+    """number of rows of each partition of each table"""
+
+    @classmethod
+    def of(cls, first: int, tables: Iterable[pa.Table]) -> "Batch":
+        """Return the partitions ``tables``, from number ``first`` on."""
+        runs = [list(run) for _, run in itertools.groupby(tables, key=lambda table: table.schema)]
+        return cls(first, [_joined(run) for run in runs], [[table.num_rows for table in run] for run in runs])
 
     def __sizeof__(self) -> int:
         return sum(table.nbytes for table in self.tables)
@@ -49,34 +59,50 @@ class Batch:
     @property
     def name(self) -> str:
         """What messages call them."""
-        last = self.first + len(self.tables) - 1
+        last = self.first + sum(map(len, self.lengths)) - 1
         return f"partition {last}" if last == self.first else f"partitions {self.first} to {last}"
 
     def numbered(self) -> Iterator[tuple[int, pa.Table]]:
         """Return each partition with its number."""
-        return enumerate(self.tables, self.first)
+        return enumerate(itertools.chain.from_iterable(map(_slices, self.tables, self.lengths)), self.first)
+
+    @cached_property
+    def checksums(self) -> tuple[int, ...]:
+        """The checksum of each partition, which is kept with the values as long as these are held."""
+        return tuple(checksum(table) for _, table in self.numbered())
 
     def conform(self, schema: pa.Schema) -> pa.Table:
         """Return the rows with the columns ``schema``, that of all partitions."""
-        return pa.concat_tables(_conform(table, schema, number) for number, table in self.numbered())
+        firsts = itertools.accumulate(map(len, self.lengths), initial=self.first)
+        return pa.concat_tables(map(_conform, self.tables, itertools.repeat(schema), firsts))
+
+
+def _joined(run: list[pa.Table]) -> pa.Table:
+    """Return partitions with the same columns as one table."""
+    return run[0] if len(run) == 1 else pa.concat_tables(run).unify_dictionaries().combine_chunks()
+
+
+def _slices(table: pa.Table, lengths: Sequence[int]) -> Iterator[pa.Table]:
+    firsts = itertools.accumulate(lengths, initial=0)
+    return itertools.starmap(table.slice, zip(firsts, lengths, strict=False))
 
 
 def batch(first: int, make: Callable[..., pa.Table], width: int, *parts: Any) -> Batch:
     """Return the partitions from number ``first`` on, each made of ``width`` of ``parts`` by ``make``."""
     pieces = (parts[start : start + width] for start in range(0, len(parts), width))
-    return Batch(first, [make(number, *piece) for number, piece in enumerate(pieces, first)])
+    return Batch.of(first, (make(number, *piece) for number, piece in enumerate(pieces, first)))
 
 
 def unchanged(batch: Batch, checksums: Sequence[int]) -> Batch:
-    """Return ``batch``, whose tables have these checksums.
+    """Return ``batch``, whose partitions have these checksums.
 
     Raises
     ------
     DataError
         A partition has other rows than before, or in another order.
     """
-    for (number, part), before in zip(batch.numbered(), checksums, strict=True):
-        if checksum(part) != before:
+    for number, (found, before) in enumerate(zip(batch.checksums, checksums, strict=True), batch.first):
+        if found != before:
             raise DataError(
                 f"partition {number}: it had other rows, or in another order, when it was read again; make "
                 "what computes it give the same each time, with a fixed seed, or persist the collection"

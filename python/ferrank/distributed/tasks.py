@@ -14,7 +14,7 @@ from ferrank.data.classes import IntegerTargets, integer_targets
 from ferrank.distributed.process import Asked, coder_of, finish_of, hold, source_of, to_bytes, turn_of
 from ferrank.distributed.relief_apart import draw
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.tables import Batch, checksum, refuse_written_lists
+from ferrank.distributed.tables import Batch, refuse_written_lists
 from ferrank.run import finish
 
 __all__ = [
@@ -74,11 +74,11 @@ class Description:
 def count(batch: Batch, roles: dict[str, Any], settings: dict[str, Any], alone: int | None) -> list[Count]:
     """Return what is learnt of each partition first."""
     found = []
-    for number, table in batch.numbered():
+    for (number, table), checksum in zip(batch.numbered(), batch.checksums, strict=True):
         refuse_written_lists(table, number)
         source = source_of(table, f"partition {number}")
         _, kept = finish(_core.count(source, roles, settings, alone))
-        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles), checksum(table)))
+        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles), checksum))
     return found
 
 
