@@ -106,6 +106,28 @@ impl MissingModel {
         }
     }
 
+    /// Sets `out`, n_classes x n_rows, to the differences between the values of a `column` and missing values of each class.
+    /// `classes` are those of the rows, or empty.
+    ///
+    /// Sorted values are looked up from the lowest to the highest, which takes a quarter of the time of as many searches.
+    pub(crate) fn differences(&self, column: &[f64], classes: &[u16], out: &mut [f64]) {
+        let own = |row: usize| classes.get(row).map_or(0, |&class| usize::from(class));
+        let mut sorted: Vec<(f64, u32)> = (column.iter().copied().zip(0..)).filter(|(value, _)| !value.is_nan()).collect();
+        let is_numeric = matches!(self, MissingModel::Expected(distribution) if distribution.known[0].is_numeric());
+        if is_numeric {
+            sorted.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
+        }
+        for (class, out) in out.chunks_exact_mut(column.len().max(1)).enumerate() {
+            match self {
+                MissingModel::Expected(distribution) if is_numeric => distribution.known[class].walk(&sorted, out),
+                model => sorted.iter().for_each(|&(value, row)| out[row as usize] = model.one(value, class)),
+            }
+            for (row, out) in out.iter_mut().enumerate().filter(|(row, _)| column[*row].is_nan()) {
+                *out = self.two(own(row), class);
+            }
+        }
+    }
+
     /// A number whose distances to numbers in [0, 1], and to the substitutes of other missing values, are at most the
     /// differences; NaN for a nominal feature.
     pub fn substitute(&self, class: usize) -> f64 {
@@ -181,16 +203,37 @@ impl Known {
         low + values[low..high].partition_point(|known| *known < value)
     }
 
+    fn is_numeric(&self) -> bool {
+        matches!(self, Known::Numeric { .. })
+    }
+
     /// Expected difference between `value` and a draw from the distribution.
     fn difference(&self, value: f64) -> f64 {
         match self {
             Known::Nominal(shares) => 1.0 - shares.get(value as usize).copied().unwrap_or(0.0),
             Known::Numeric { values, sums, below } => {
-                let n = values.len();
-                let below = Known::count_below(values, below, value);
-                let above = sums[n] - sums[below] - (n - below) as f64 * value;
-                (below as f64 * value - sums[below] + above) / n as f64
+                Known::numeric_difference(sums, Known::count_below(values, below, value), value)
             }
+        }
+    }
+
+    /// Expected difference between `value` and a draw from numbers, of which `below` are lower, with these running `sums`.
+    #[inline]
+    fn numeric_difference(sums: &[f64], below: usize, value: f64) -> f64 {
+        let n = sums.len() - 1;
+        let above = sums[n] - sums[below] - (n - below) as f64 * value;
+        (below as f64 * value - sums[below] + above) / n as f64
+    }
+
+    /// Sets `out` to the expected differences of `sorted` numbers, which come with their rows.
+    fn walk(&self, sorted: &[(f64, u32)], out: &mut [f64]) {
+        let Known::Numeric { values, sums, .. } = self else { unreachable!("a feature is numeric in all classes") };
+        let mut below = 0;
+        for &(value, row) in sorted {
+            while values.get(below).is_some_and(|known| *known < value) {
+                below += 1;
+            }
+            out[row as usize] = Known::numeric_difference(sums, below, value);
         }
     }
 
@@ -209,6 +252,29 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_has_the_differences_of_its_values() {
+        let numbers = [0.5, f64::NAN, 0.0, 0.25, 0.25, 1.0, f64::NAN, 0.125];
+        let categories = [1.0, f64::NAN, 0.0, 2.0, 2.0, 1.0, f64::NAN, 0.0];
+        // No value is known in class 2.
+        let classes = [0u16, 1, 1, 0, 1, 1, 2, 0];
+        for (column, nominal) in [(numbers, false), (categories, true)] {
+            let expected = MissingModel::new(&column, nominal, &classes, 3).unwrap();
+            for model in [expected, MissingModel::Informative] {
+                let mut found = [f64::NAN; 24];
+                model.differences(&column, &classes, &mut found);
+                for (place, found) in found.into_iter().enumerate() {
+                    let (class, row) = (place / 8, place % 8);
+                    let one = match column[row].is_nan() {
+                        true => model.two(usize::from(classes[row]), class),
+                        false => model.one(column[row], class),
+                    };
+                    assert_eq!(found, one, "class {class}, row {row}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_category_that_no_row_of_a_class_has_differs_from_all_its_values() {

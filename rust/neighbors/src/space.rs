@@ -210,8 +210,12 @@ struct ExpectedDifferences {
     values: Large<f64>,
 }
 
-/// Rows whose expected differences are computed together, feature by feature, so that distributions stay in the cache.
-const EXPECTED_TOGETHER: usize = 1 << 10;
+/// Expected differences of some features that are held before they are written row by row.
+const EXPECTED_TOGETHER: usize = 1 << 22;
+/// Most of these features, if there are not more threads: they fill two lines of the cache.
+const MOST_TOGETHER: usize = 16;
+/// Rows whose expected differences a thread writes.
+const ROWS_TOGETHER: usize = 1 << 8;
 
 /// Rows measured together: a single sum in the order of features would wait for each of its additions.
 const TOGETHER: usize = 8;
@@ -245,21 +249,30 @@ impl Space {
         let mut columns = vec![u32::MAX; self.shapes.len()];
         (0..).zip(&features).for_each(|(column, &feature)| columns[feature] = column);
         let n_features = self.shapes.len();
-        let mut values = Large::zeros(rows.len() / n_features * line);
-        let parts =
-            values.par_chunks_mut(EXPECTED_TOGETHER * line).zip(rows.par_chunks(EXPECTED_TOGETHER * n_features));
-        parts.enumerate().for_each(|(part, (out, rows))| {
-            let first = (part * EXPECTED_TOGETHER) as u32;
-            for (column, &feature) in features.iter().enumerate() {
-                let rows = rows.iter().skip(feature).step_by(n_features);
-                for ((number, &value), out) in (first..).zip(rows).zip(out.chunks_exact_mut(line)) {
-                    let own = self.class(number);
-                    for class in 0..self.n_classes {
-                        out[class * features.len() + column] = self.missing_difference(feature, (value, own), class);
+        let n_rows = rows.len() / n_features;
+        let mut values = Large::zeros(n_rows * line);
+        let of_class = n_rows.max(1);
+        let most = EXPECTED_TOGETHER / (of_class * self.n_classes);
+        let together = most.clamp(rayon::current_num_threads(), MOST_TOGETHER.max(rayon::current_num_threads()));
+        let mut found = vec![0.0; together * self.n_classes * of_class];
+        for (number, features) in features.chunks(together).enumerate() {
+            let of_features = found.par_chunks_exact_mut(self.n_classes * of_class).zip(features);
+            of_features.for_each(|(found, &feature)| {
+                let column: Vec<f64> = rows.iter().skip(feature).step_by(n_features).copied().collect();
+                let model = self.missing_models[feature].as_ref().expect("a model for each feature with missing values");
+                model.differences(&column, &self.classes, found);
+            });
+            let first = number * together;
+            values.par_chunks_mut(ROWS_TOGETHER * line).enumerate().for_each(|(part, out)| {
+                for (row, out) in (part * ROWS_TOGETHER..).zip(out.chunks_exact_mut(line)) {
+                    for (class, out) in out.chunks_exact_mut(line / self.n_classes).enumerate() {
+                        for (feature, out) in out[first..][..features.len()].iter_mut().enumerate() {
+                            *out = found[(feature * self.n_classes + class) * of_class + row];
+                        }
                     }
                 }
-            }
-        });
+            });
+        }
         self.expected = ExpectedDifferences { columns, width: features.len(), values };
         self
     }
