@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, UInt64Array};
+use arrow_array::types::{ArrowDictionaryKeyType, Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, DictionaryArray, UInt64Array, downcast_dictionary_array};
+use arrow_buffer::ArrowNativeType;
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
 use arrow_select::take::take;
@@ -16,6 +17,10 @@ use ferrank_runtime::error::{Error, Result};
 
 /// Position of a missing category.
 pub const MISSING: u32 = u32::MAX;
+/// Texts that are compared one by one.
+const COMPARED: usize = 8;
+/// Entries of a dictionary that have a table of places, however few the rows are.
+const TABLE_ENTRIES: usize = 256;
 
 /// The numbers of `array`, appended to `out`; NaN where missing. Booleans are 0 and 1, dates are days since 1970-01-01,
 /// times are seconds: since then, since midnight, or of a duration.
@@ -193,24 +198,46 @@ fn without_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
+/// The entries of a dictionary that the `rows` have, in the order of their first row, and for each row where its entry is
+/// among these, or [`MISSING`].
+fn used_entries<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, rows: Range<usize>) -> (Vec<usize>, Vec<u32>) {
+    let (keys, n_entries) = (array.keys(), array.values().len());
+    let mut used = Vec::new();
+    let mut places = Vec::with_capacity(rows.len());
+    // What is taken is in proportion to the rows.
+    let mut table = vec![MISSING; if n_entries <= TABLE_ENTRIES.max(rows.len()) { n_entries } else { 0 }];
+    let mut map: FxHashMap<usize, u32> = FxHashMap::default();
+    for row in rows {
+        if keys.is_null(row) {
+            places.push(MISSING);
+            continue;
+        }
+        let entry = keys.value(row).as_usize().min(n_entries - 1);
+        let mut add = || {
+            used.push(entry);
+            used.len() as u32 - 1
+        };
+        places.push(match table.get_mut(entry) {
+            Some(place) if *place == MISSING => {
+                *place = add();
+                *place
+            }
+            Some(place) => *place,
+            None => *map.entry(entry).or_insert_with(add),
+        });
+    }
+    (used, places)
+}
+
 fn dictionary(array: &ArrayRef, rows: Range<usize>) -> Result<Categories<'_>> {
     let values = array.as_any_dictionary().values();
     if values.is_empty() {
         return Ok(Categories { texts: Vec::new(), index: vec![MISSING; rows.len()] });
     }
-    // The entries that rows have, in the order of their first row, and where they are among these.
-    let mut used = Vec::new();
-    let mut place: FxHashMap<usize, u32> = FxHashMap::default();
-    let array = array.slice(rows.start, rows.len());
-    let keys = array.as_any_dictionary().normalized_keys();
-    let places = keys.into_iter().enumerate().map(|(row, key)| match array.is_null(row) {
-        true => MISSING,
-        false => *place.entry(key).or_insert_with(|| {
-            used.push(key);
-            used.len() as u32 - 1
-        }),
-    });
-    let places: Vec<u32> = places.collect();
+    let (used, places) = downcast_dictionary_array!(
+        array => used_entries(array, rows),
+        _ => unreachable!("a dictionary, as the caller saw")
+    );
     let Categories { texts, index } = match values.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => {
             texts_of(values, used.into_iter())
@@ -245,16 +272,26 @@ fn texts_of(array: &ArrayRef, rows: impl Iterator<Item = usize>) -> Categories<'
 
 fn collect<'a>(values: impl Iterator<Item = Option<Cow<'a, str>>>) -> Categories<'a> {
     let mut position: HashMap<Cow<'a, str>, u32> = HashMap::new();
-    let mut texts = Vec::new();
+    let mut texts: Vec<Cow<'a, str>> = Vec::new();
     let index = values
         .map(|value| {
             let Some(text) = value else { return MISSING };
-            if let Some(&found) = position.get(&text) {
-                return found;
+            // A few are compared in less time than they are hashed.
+            let known = match position.is_empty() {
+                true => texts.iter().position(|known| *known == text).map(|place| place as u32),
+                false => position.get(&text).copied(),
+            };
+            if let Some(known) = known {
+                return known;
             }
             let next = texts.len() as u32;
-            texts.push(text.clone());
-            position.insert(text, next);
+            if texts.len() == COMPARED {
+                position.extend(texts.iter().cloned().zip(0..));
+            }
+            if texts.len() >= COMPARED {
+                position.insert(text.clone(), next);
+            }
+            texts.push(text);
             next
         })
         .collect();

@@ -135,6 +135,12 @@ impl Error {
         (f64::from(distance) - self.fixed) / (1.0 + self.relative)
     }
 
+    /// Returns true if distances are exact, so that equal ones are of rows that are equally far.
+    #[inline]
+    pub fn is_zero(self) -> bool {
+        self.fixed == 0.0 && self.relative == 0.0
+    }
+
     /// Upper bound of the distance in f32 of rows whose true distance is at most `most`.
     #[inline]
     pub fn threshold(self, most: f64) -> f32 {

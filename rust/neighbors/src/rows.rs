@@ -19,6 +19,8 @@ pub(crate) const BLOCK_ROWS: usize = 64;
 const TOGETHER: usize = 8;
 /// Values in a tile of rows read anew: few beside the queries, enough to keep threads busy.
 const TILE_VALUES: usize = 1 << 20;
+/// Rows that are converted together where all are held, if a batch has so many.
+const HELD_ROWS: usize = 1 << 10;
 
 /// Rows of `width` features in a tile.
 pub fn rows_per_tile(width: usize) -> usize {
@@ -189,7 +191,7 @@ impl Reader<'_> {
     pub fn pass(&self, phase: Phase, mut each: impl FnMut(&RecordBatch, &Rows) -> Result<()>) -> Result<()> {
         let together = rows_per_tile(self.scales.len()) as u64;
         let mut tile = Rows::with_capacity(self.n_rows.min(together) as usize, self.scales.len());
-        self.parts(phase, |part, columns| {
+        self.parts(phase, rows_per_tile(self.scales.len()), |part, columns| {
             let first = tile.span().1;
             tile.clear();
             self.append(part, first, columns, &mut tile)?;
@@ -203,16 +205,22 @@ impl Reader<'_> {
     /// As for [`Reader::pass`].
     pub fn hold(&self, phase: Phase, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Rows> {
         let mut rows = Rows::with_capacity(self.n_rows as usize, self.scales.len());
-        self.parts(phase, |part, columns| {
+        // A slice costs as much as a hundred values, in each column.
+        let together = rows_per_tile(self.scales.len()).max(HELD_ROWS);
+        self.parts(phase, together, |part, columns| {
             self.append(part, rows.span().1, columns, &mut rows)?;
             each(part)
         })?;
         Ok(rows)
     }
 
-    /// Calls `each` with small batches, and buffers for their columns.
-    fn parts(&self, phase: Phase, mut each: impl FnMut(&RecordBatch, &mut [Vec<f64>]) -> Result<()>) -> Result<()> {
-        let most = rows_per_tile(self.scales.len());
+    /// Calls `each` with batches of at most `most` rows, and buffers for their columns.
+    fn parts(
+        &self,
+        phase: Phase,
+        most: usize,
+        mut each: impl FnMut(&RecordBatch, &mut [Vec<f64>]) -> Result<()>,
+    ) -> Result<()> {
         let mut columns = vec![Vec::new(); self.scales.len()];
         let mut n_rows = 0;
         let counts = self.intake.pass(phase, |batch| {

@@ -259,7 +259,8 @@ impl Space {
             let of_features = found.par_chunks_exact_mut(self.n_classes * of_class).zip(features);
             of_features.for_each(|(found, &feature)| {
                 let column: Vec<f64> = rows.iter().skip(feature).step_by(n_features).copied().collect();
-                let model = self.missing_models[feature].as_ref().expect("a model for each feature with missing values");
+                let model =
+                    self.missing_models[feature].as_ref().expect("a model for each feature with missing values");
                 model.differences(&column, &self.classes, found);
             });
             let first = number * together;

@@ -329,8 +329,9 @@ impl NearestK {
         let mut candidates = std::mem::take(candidates);
         candidates.sort_unstable();
         refined.reserve_exact(k.min(candidates.len()));
+        // Equally far rows are in the order of their numbers.
         let in_doubt = |a: &Candidate, b: &Candidate| {
-            error.lowest(b.distance()) <= error.highest(a.distance()) + key_unit(exact.divisor())
+            !error.is_zero() && error.lowest(b.distance()) <= error.highest(a.distance()) + key_unit(exact.divisor())
         };
         for run in candidates.chunk_by(in_doubt) {
             if refined.len() >= k {
