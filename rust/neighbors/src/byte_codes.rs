@@ -61,9 +61,10 @@ pub(super) struct ByteCodesCells<'a> {
     rows: &'a mut [f32],
 }
 
-/// Returns true if values have byte codes: on machines that compare bytes, for enough numeric features.
+/// Returns true if values have byte codes: on machines that compare bytes, for enough features and rows.
 pub(super) fn are_supported(layout: &Layout) -> bool {
-    cfg!(target_arch = "x86_64") && layout.common == Common::Least && n_bytes(layout) >= FEWEST_BYTES
+    let is_possible = cfg!(target_arch = "x86_64") && layout.common == Common::Least;
+    is_possible && !layout.is_short && n_bytes(layout) >= FEWEST_BYTES
 }
 
 /// Bytes of a row.
@@ -99,7 +100,7 @@ impl ByteCodes {
     pub(super) fn transposed(&self, layout: &Layout) -> Transposed {
         let (parts, n) = (Parts::new(layout), self.quantization_error.len());
         let widths = [layout.whole.len(), layout.with_missing.len(), layout.n_expected()].map(|width| width * LANES);
-        let mut all = widths.map(|width| vec![0.0; n / LANES * width]);
+        let mut all = widths.map(|width| Large::zeros(n / LANES * width));
         for (number, rows) in self.rows.chunks_exact(parts.stride * LANES).enumerate() {
             let [values, with_missing, expected] = &mut all;
             let [a, b, c] = widths.map(|width| number * width..(number + 1) * width);

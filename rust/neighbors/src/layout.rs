@@ -74,6 +74,8 @@ pub struct Layout {
     pub n_lines: usize,
     /// Number of classes of the rows.
     pub n_classes: usize,
+    /// True if rows have no byte codes because it takes longer to make these than it would save.
+    pub is_short: bool,
 }
 
 /// A feature with missing values.
@@ -170,6 +172,16 @@ impl Layout {
     /// [substitutes](crate::missing::MissingModel::substitute).
     pub fn n_substitutes(&self) -> usize {
         self.with_missing.iter().take_while(|with_missing| !with_missing.nominal).count()
+    }
+
+    /// The same layout for searches among `n_rows` rows.
+    ///
+    /// Byte codes of 500 rows of 20,000 features took 1.2 times the time that a ranking takes without them; of 1,000 rows
+    /// of 2,000 features they take 0.8 of it.
+    pub fn for_rows(self, n_rows: usize) -> Self {
+        const FEW: usize = 768;
+        const MANY: usize = 1_024;
+        Layout { is_short: n_rows < FEW && self.whole.len() + self.with_missing.len() >= MANY, ..self }
     }
 
     /// Bytes of a row as the kernel reads it.

@@ -16,6 +16,7 @@ use super::byte_codes::{ByteCodes, ByteCodesPanel};
 use super::layout::{LANES, Layout, NO_ROW, cut, transpose};
 pub use super::row_parts::Cells;
 use super::row_parts::Transposed;
+use ferrank_runtime::pages::Large;
 
 /// Rows, in panels.
 ///
@@ -175,7 +176,7 @@ impl Panels {
         let mut byte_codes = ByteCodes::new(layout, n);
         let widths = [layout.whole.len(), layout.with_missing.len(), layout.n_expected()];
         let is_transposed = !byte_codes.has_rows();
-        let mut lines = widths.map(|width| vec![0.0; if is_transposed { n * width } else { 0 }]);
+        let mut lines = widths.map(|width| Large::zeros(if is_transposed { n * width } else { 0 }));
         let mut sums = vec![f32::INFINITY; n];
         let stride = (widths.iter().sum::<usize>() + layout.n_substitutes()).max(1);
         let [values, with_missing, expected] = &mut lines;

@@ -1,6 +1,7 @@
 //! Rows in f32, stored row by row, for the distances of single pairs.
 
 use super::layout::{LANES, Layout, transpose};
+use ferrank_runtime::pages::Large;
 
 /// The values of a row of a panel, to be written.
 ///
@@ -35,11 +36,11 @@ pub struct Cells<'a> {
 #[derive(Debug)]
 pub(super) struct Transposed {
     /// Panel after panel: n_whole x LANES
-    pub(super) values: Vec<f32>,
+    pub(super) values: Large<f32>,
     /// Panel after panel: n_with_missing x LANES; NaN where missing.
-    pub(super) with_missing: Vec<f32>,
+    pub(super) with_missing: Large<f32>,
     /// Panel after panel: n_expected x LANES
-    pub(super) expected: Vec<f32>,
+    pub(super) expected: Large<f32>,
 }
 
 /// Offsets of the parts of a row. Each part is padded with zeros to a multiple of [`LANES`]; zeros add nothing.

@@ -78,7 +78,7 @@ impl Prepared<'_> {
             return Index::new(table, &self.space).distances(rows, others, self.monitor);
         }
         let (layout, monitor) = (&self.layout, self.monitor);
-        let params = NearestParams { k: 1, in_order: false };
+        let params = NearestParams { k: 1, unordered: 1 };
         let search = Search { space: &self.space, layout, params, monitor, arch: Arch::new() };
         let together = (self.limits.group / (Panels::row_bytes(&self.layout) + 8 * self.space.shapes.len())).max(1);
         let mut least = vec![f64::INFINITY; rows.len()];

@@ -131,8 +131,9 @@ impl NearPairs<'_> {
     }
 
     fn search(&self) -> Result<NeighborLists> {
-        let layout = layout_of(self.space);
-        let params = NearestParams { k: self.k.min(self.n_rows()), in_order: self.sigma.is_some() };
+        let layout = layout_of(self.space).for_rows(self.n_rows());
+        let k = self.k.min(self.n_rows());
+        let params = NearestParams { k, unordered: if self.sigma.is_none() { k } else { 0 } };
         let search = Search { space: self.space, layout: &layout, params, monitor: self.monitor, arch: Arch::new() };
         search.of_all(self.rows, BOUND_BYTES)
     }

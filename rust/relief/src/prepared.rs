@@ -134,7 +134,7 @@ impl<'a> Prepared<'a> {
             n_rows: n_rows as usize,
             is_semi_supervised,
             table,
-            layout: layout_of(&space),
+            layout: layout_of(&space).for_rows(n_rows as usize),
             space,
             targets,
             target_profiles: profile.targets.clone(),

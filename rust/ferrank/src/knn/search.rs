@@ -31,7 +31,7 @@ impl Search<'_> {
         let most = rows.sums().filter(|sum| sum.is_finite()).fold(0.0, f32::max);
         let (layout, arch) = (&panels.layout, Arch::new());
         let scan = Scan { layout, monitor: self.monitor, arch };
-        let params = NearestParams { k: self.k, in_order: true };
+        let params = NearestParams { k: self.k, unordered: 0 };
         let error = |sum| panels.error(sum, f64::from(most));
         let groups = scan.groups(&queries);
         let mut lists: Vec<NearestK> =

@@ -24,7 +24,7 @@
 //! rows.add(0..5).copy_from_slice(&[0.0, 0.0, 0.1, 0.0, 0.3, 0.0, 0.6, 0.0, 0.2, 1.0]);
 //! let space = Space::new(vec![Shape::Numeric, Shape::Nominal], vec![None, None], vec![0, 1, 0, 1, 0], 2);
 //! let (layout, monitor) = (layout_of(&space), Monitor::default());
-//! let params = NearestParams { k: 1, in_order: true };
+//! let params = NearestParams { k: 1, unordered: 0 };
 //! let search = Search { space: &space, layout: &layout, params, monitor: &monitor, arch: Default::default() };
 //! let found: NeighborLists = search.of_all(&rows, 0)?;
 //! assert_eq!(found.of(0).collect::<Vec<_>>(), [[2], [1]]);

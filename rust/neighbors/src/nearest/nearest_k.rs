@@ -29,16 +29,16 @@ const MOST_RESERVED: usize = 256;
 /// rows.add(0..4).copy_from_slice(&[0.0, 0.75, 0.25, 1.0]);
 /// # let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
 /// # let (layout, monitor) = (layout_of(&space), Monitor::default());
-/// let of_row_0 = |k, in_order| {
-///     let params = NearestParams { k, in_order };
+/// let of_row_0 = |k, unordered| {
+///     let params = NearestParams { k, unordered };
 ///     let search = Search { space: &space, layout: &layout, params, monitor: &monitor, arch: Default::default() };
 ///     search.of_all(&rows, 0).map(|found| found.of(0).flatten().copied().collect::<Vec<u32>>())
 /// };
-/// assert_eq!(of_row_0(2, true)?, [2, 1]);
+/// assert_eq!(of_row_0(2, 0)?, [2, 1]);
 /// // Row 0 has three neighbors, not 10.
-/// assert_eq!(of_row_0(10, true)?, [2, 1, 3]);
+/// assert_eq!(of_row_0(10, 0)?, [2, 1, 3]);
 /// // The same rows, but in any order.
-/// let mut found = of_row_0(2, false)?;
+/// let mut found = of_row_0(2, 2)?;
 /// found.sort_unstable();
 /// assert_eq!(found, [1, 2]);
 /// # Ok::<(), ferrank_runtime::Error>(())
@@ -47,8 +47,8 @@ const MOST_RESERVED: usize = 256;
 pub struct NearestParams {
     /// Neighbors of each class.
     pub k: usize,
-    /// True if the order of the neighbors matters; if not, fewer pairs are measured in f64.
-    pub in_order: bool,
+    /// How many of the nearest may be in any order; the fewer others, the fewer pairs are measured in f64.
+    pub unordered: usize,
 }
 
 /// The k nearest rows of each class for the queries of some panels.
@@ -72,7 +72,7 @@ pub struct NearestParams {
 /// # let (layout, monitor, arch) = (layout_of(&space), Monitor::default(), Arch::new());
 /// # let scan = Scan { layout: &layout, monitor: &monitor, arch };
 /// # let panels = panels_of(&layout, &space, &queries);
-/// let (params, error) = (NearestParams { k: 2, in_order: true }, |sum| error_of(&layout, sum));
+/// let (params, error) = (NearestParams { k: 2, unordered: 0 }, |sum| error_of(&layout, sum));
 /// let mut lists = [NearestK::new(&layout, &panels, 0..1, params, 1, error)];
 /// for rows in [&first, &second] {
 ///     let row_panels = panels_of(&layout, &space, rows);
@@ -324,31 +324,50 @@ impl NearestK {
     /// Keeps the k nearest candidates, in order where the order matters. Candidates whose distances in f32 differ by
     /// more than all errors are not measured again.
     fn order(&mut self, exact: impl ExactDistance, query: usize, class: usize) {
-        let (number, error, NearestParams { k, in_order }) = (self.numbers[query], self.errors[query], self.params);
+        let (number, error, NearestParams { k, unordered }) = (self.numbers[query], self.errors[query], self.params);
         let List { refined, candidates } = &mut self.lists[query * self.n_classes + class];
         let mut candidates = std::mem::take(candidates);
         candidates.sort_unstable();
         refined.reserve_exact(k.min(candidates.len()));
-        // Equally far rows are in the order of their numbers.
-        let in_doubt = |a: &Candidate, b: &Candidate| {
-            !error.is_zero() && error.lowest(b.distance()) <= error.highest(a.distance()) + key_unit(exact.divisor())
+        let lowest = |candidate: &Candidate| error.lowest(candidate.distance());
+        let highest = |candidate: &Candidate| error.highest(candidate.distance()) + key_unit(exact.divisor());
+        let distances = &mut self.buffers.distances;
+        let mut sorted = |candidates: &[Candidate]| {
+            let rows = candidates.iter().map(|candidate| candidate.row()).collect();
+            let mut found: Vec<(u64, u32)> = measured(exact, number, rows, distances).collect();
+            found.sort_unstable();
+            found
         };
-        for run in candidates.chunk_by(in_doubt) {
+        let mut rest = &mut candidates[..];
+        let n_unordered = unordered.min(k).min(rest.len());
+        if n_unordered > 0 {
+            // Those that are nearer than all but n_unordered − 1 others, and those of which that is not certain.
+            let (mut near, mut end) = (n_unordered, n_unordered);
+            if n_unordered < rest.len() && !error.is_zero() {
+                let (first_after, last) = (lowest(&rest[n_unordered]), highest(&rest[n_unordered - 1]));
+                near = rest.partition_point(|candidate| highest(candidate) < first_after).min(n_unordered);
+                end = rest.partition_point(|candidate| lowest(candidate) <= last).max(n_unordered);
+            }
+            if near < n_unordered {
+                let nearest: Vec<u32> =
+                    sorted(&rest[near..end])[..n_unordered - near].iter().map(|(_, row)| *row).collect();
+                // A stable sort: those that stay are in the order of their distances in f32.
+                rest[near..end].sort_by_key(|candidate| !nearest.contains(&candidate.row()));
+            }
+            let nearest;
+            (nearest, rest) = rest.split_at_mut(n_unordered);
+            refined.extend((0..).zip(nearest.iter().map(|candidate| candidate.row())));
+        }
+        // Equally far rows are in the order of their numbers.
+        let in_doubt = |a: &Candidate, b: &Candidate| !error.is_zero() && lowest(b) <= highest(a);
+        for run in rest.chunk_by(in_doubt) {
             if refined.len() >= k {
                 break;
             }
             let rank = refined.len() as u64;
             match run {
-                run if run.len() == 1 || (!in_order && refined.len() + run.len() <= k) => {
-                    refined.extend((rank..).zip(run.iter().map(|candidate| candidate.row())));
-                }
-                run => {
-                    let rows = run.iter().map(|candidate| candidate.row()).collect();
-                    let mut found: Vec<(u64, u32)> =
-                        measured(exact, number, rows, &mut self.buffers.distances).collect();
-                    found.sort_unstable();
-                    refined.extend((rank..).zip(found.iter().map(|(_, row)| *row)).take(k - refined.len()));
-                }
+                [candidate] => refined.push((rank, candidate.row())),
+                run => refined.extend((rank..).zip(sorted(run).iter().map(|(_, row)| *row)).take(k - rank as usize)),
             }
         }
     }

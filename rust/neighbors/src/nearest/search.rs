@@ -31,7 +31,7 @@ use ferrank_runtime::monitor::{Monitor, Phase};
 /// rows.add(0..3).copy_from_slice(&[0.0, 1.0, 0.5]);
 /// let space = Space::new(vec![Shape::Numeric], vec![None], Vec::new(), 1);
 /// let (layout, monitor) = (layout_of(&space), Monitor::default());
-/// let params = NearestParams { k: 1, in_order: true };
+/// let params = NearestParams { k: 1, unordered: 0 };
 /// let search = Search { space: &space, layout: &layout, params, monitor: &monitor, arch: Default::default() };
 /// let found = search.of_all(&rows, 0)?;
 /// assert_eq!(found.of(2).collect::<Vec<_>>(), [[0]]);
@@ -45,7 +45,7 @@ pub struct Search<'a> {
     pub space: &'a Space,
     /// The columns of panels in which features are stored.
     pub layout: &'a Layout,
-    /// The number of neighbors, and true if their order matters.
+    /// The number of neighbors, and how many of them may be in any order.
     pub params: NearestParams,
     /// Takes progress and the request to stop.
     pub monitor: &'a Monitor,

@@ -37,7 +37,7 @@ const MOST_SKIPPED: u32 = 31;
 /// # let scan = Scan { layout: &layout, monitor: &monitor, arch };
 /// # let exact = DistanceContext { space: &space, queries: &rows, rows: &rows };
 /// let panels = panels_of(&layout, &space, &rows);
-/// # let (params, error) = (NearestParams { k: 1, in_order: true }, |sum| error_of(&layout, sum));
+/// # let (params, error) = (NearestParams { k: 1, unordered: 0 }, |sum| error_of(&layout, sum));
 /// # let mut lists = [NearestK::new(&layout, &panels, 0..1, params, 1, error)];
 /// // All sinks of the scan share the bounds; the neighbors are exact all the same.
 /// let bounds = Bounds::new(&layout, arch, &panels, &panels, 1);

@@ -49,22 +49,25 @@ fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &st
         for budget in [0, usize::MAX] {
             assert_same(&search.of_all(rows, budget).unwrap(), &expected, &rows.numbers, what);
         }
-        let found = Search { params: NearestParams { k, in_order: false }, ..search }.of_all(rows, 0).unwrap();
-        for &query in &rows.numbers {
-            for (list, expected) in found.of(query).zip(expected.of(query)) {
-                let sorted = [list, expected].map(|list| {
-                    let mut list = list.to_vec();
-                    list.sort_unstable();
-                    list
-                });
-                assert_eq!(sorted[0], sorted[1], "query {query} in any order, {what}");
+        for unordered in [1, k / 2, k] {
+            let found = Search { params: NearestParams { k, unordered }, ..search }.of_all(rows, 0).unwrap();
+            for &query in &rows.numbers {
+                for (list, expected) in found.of(query).zip(expected.of(query)) {
+                    let [found, expected] = [list, expected].map(|list| {
+                        let mut list = list.to_vec();
+                        let n = unordered.min(list.len());
+                        list[..n].sort_unstable();
+                        list
+                    });
+                    assert_eq!(found, expected, "query {query}, {unordered} of {k} in any order, {what}");
+                }
             }
         }
     }
 }
 
 fn search<'a>(space: &'a Space, layout: &'a Layout, k: usize, monitor: &'a Monitor) -> Search<'a> {
-    Search { space, layout, params: NearestParams { k, in_order: true }, monitor, arch: Arch::new() }
+    Search { space, layout, params: NearestParams { k, unordered: 0 }, monitor, arch: Arch::new() }
 }
 
 #[test]

@@ -30,6 +30,8 @@ const SEARCHED: usize = 64;
 pub(super) struct Nearest {
     /// At most all rows.
     k: usize,
+    /// The nearest that all have the same share, so that their order does not matter.
+    unordered: usize,
 }
 
 /// Shares of the ranks 1 … n, which sum to 1 (Robnik-Šikonja and Kononenko 1999 Eq. 13, 14).
@@ -76,7 +78,7 @@ impl Neighborhood for Nearest {
     ) -> Result<()> {
         let query_bytes = self.query_bytes(data.space.n_classes, plan.outline.n_vectors());
         self.search(data, query_bytes, blocks, |group, neighbors, query_rows| {
-            Pairs { data, plan, neighbors, query_rows }.add(group, checkpoint)
+            Pairs { data, plan, neighbors, query_rows, unordered: self.unordered }.add(group, checkpoint)
         })
     }
 
@@ -106,7 +108,7 @@ impl Nearest {
     ) -> Result<()> {
         let Prepared { space, layout, monitor, limits, .. } = data;
         let n_features = space.shapes.len();
-        let params = NearestParams { k: self.k, in_order: true };
+        let params = NearestParams { k: self.k, unordered: self.unordered };
         let search = Search { space, layout, params, monitor, arch: Arch::new() };
         let largest = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
         let n_queries = blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>();
@@ -134,7 +136,9 @@ impl Nearest {
 
     pub(super) fn new(params: &ReliefParams, n_rows: usize) -> Self {
         let k = params.n_neighbors.iter().copied().max().unwrap_or(1);
-        Nearest { k: k.saturating_add(usize::from(params.has_standard_errors())).min(n_rows) }
+        let is_equal = params.sigma.iter().all(Option::is_none);
+        let unordered = params.n_neighbors.iter().copied().min().filter(|_| is_equal).unwrap_or(0);
+        Nearest { k: k.saturating_add(usize::from(params.has_standard_errors())).min(n_rows), unordered }
     }
 }
 
@@ -145,6 +149,8 @@ struct Pairs<'a> {
     neighbors: &'a NeighborLists,
     /// The values of the queries; empty where the table is sparse and holds them.
     query_rows: &'a Rows,
+    /// Of [`Nearest`].
+    unordered: usize,
 }
 
 impl Pairs<'_> {
@@ -199,12 +205,17 @@ impl Pairs<'_> {
 
     /// The pairs of a block of queries, nothing of which is added yet.
     fn block(&self, queries: &[u32]) -> sums::Block {
-        let Pairs { data, plan, neighbors, .. } = self;
+        let Pairs { data, plan, neighbors, unordered, .. } = self;
         let mut block = plan.block(queries);
         // By the length of the list; nearly all are equally long.
         let mut known: HashMap<usize, Shares> = HashMap::new();
+        let mut ordered = Vec::new();
         for &query in queries {
             for (class, rows) in neighbors.of(query).enumerate() {
+                // Searches leave those that may be in any order as they find them.
+                ordered.clear();
+                ordered.extend_from_slice(rows);
+                ordered[..rows.len().min(*unordered)].sort_unstable();
                 let shares = known.entry(rows.len()).or_insert_with(|| {
                     let shares = plan.outline.schemes.iter().filter_map(|scheme| match *scheme {
                         Scheme::Nearest { k, sigma } => Some(rank_shares(k.min(rows.len()), sigma)),
@@ -215,7 +226,7 @@ impl Pairs<'_> {
                     let replaced = moving.map(|shares| replaced(shares, rows.len())).collect();
                     Shares { shares, replaced }
                 });
-                plan.push(&mut block, &data.space, query, (class, rows), shares);
+                plan.push(&mut block, &data.space, query, (class, &ordered), shares);
             }
         }
         block.sort();
