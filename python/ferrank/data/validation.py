@@ -14,8 +14,8 @@ from ferrank.data.opening import numbered
 from ferrank.data.source import read_all
 from ferrank.data.sparse import check_sparse, compressed_rows, issparse
 from ferrank.data.tables import (
+    arrow_table,
     as_matrix,
-    as_table,
     check_names,
     checked,
     foreign,
@@ -174,7 +174,7 @@ def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], A
     if (matrix := as_matrix(X)) is not None:
         validate_data(estimator, X, y, reset=reset, skip_check_array=True)
         return matrix[0], plain(matrix[1], "X")
-    table = pa.table(as_table(X))
+    table = arrow_table(X)
     if row_labels := row_label_names(table.schema):
         X = table = table.drop_columns(row_labels)
     check_names(table.column_names, "X")
@@ -200,7 +200,7 @@ def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Names, Any]
     given = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
     if text or issparse(X):
         names = given or numbered(X.shape[1])
-        return names, pa.table(as_table(dict(zip(names, X.T, strict=True)))) if text else X
+        return names, arrow_table(dict(zip(names, X.T, strict=True))) if text else X
     return given or Numbered(X.shape[1]), plain(X, "X")
 
 

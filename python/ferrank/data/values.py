@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ferrank.data.tables import arrow_array, as_table
+from ferrank.data.tables import arrow_array, arrow_table
 from ferrank.errors import ColumnTypeError, DataError
 
 __all__ = [
@@ -61,7 +61,7 @@ def group_numbers(groups: pa.ChunkedArray, source: str, name: str) -> np.ndarray
 def target_columns(y: Any) -> list[Column]:
     """Return the targets as columns with names: their own, or ``y``, or ``y0``, ``y1`` …."""
     if hasattr(y, "columns"):
-        table = pa.table(as_table(y))
+        table = arrow_table(y)
         return list(zip(table.column_names, table.columns, strict=True))
     if hasattr(y, "__arrow_c_stream__") or isinstance(y, pa.Array):
         name = getattr(y, "name", None)

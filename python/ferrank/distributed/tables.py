@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ferrank.data.sparse import issparse
-from ferrank.data.tables import as_table, unmasked
+from ferrank.data.tables import arrow_table, unmasked
 from ferrank.data.values import Column, group_column, label_sets, target_columns, unlike
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
@@ -170,7 +170,7 @@ def _table(part: Any, what: str) -> pa.Table:
         if part.ndim != 2:
             raise ColumnTypeError(f"{what}: an array of {part.ndim} dimensions; use (n_rows, n_columns)")
         part = {f"x{number}": column for number, column in enumerate(part.T)}
-    return pa.table(as_table(part))
+    return arrow_table(part)
 
 
 def _side_columns(

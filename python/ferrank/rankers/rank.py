@@ -16,7 +16,7 @@ from ferrank._core import Source
 from ferrank.data.categories import CategoricalFeatures
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
-from ferrank.data.tables import as_table, check_names
+from ferrank.data.tables import arrow_table, check_names
 from ferrank.errors import SettingError, SpoiledDataWarning
 from ferrank.output import check_folder
 from ferrank.progress import Progress, shown
@@ -267,7 +267,7 @@ def _named(data: Any, feature_names: Sequence[str] | None) -> Any:
     if len(names) != len(columns):
         raise SettingError(f"feature_names: {len(names)} names for {len(columns)} columns; give one for each")
     check_names(names, "feature_names")
-    return pa.table(as_table(dict(zip(names, columns, strict=True))))
+    return arrow_table(dict(zip(names, columns, strict=True)))
 
 
 def _partitions(dataset: Dataset, ranker: Plan, scheduler: Any) -> Any:

@@ -4,6 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::GROUPS_PER_NEIGHBOR;
 use super::nearest_k::NearestK;
+use super::pairwise_distances::PairwiseDistances;
 use crate::kernel::Lines;
 use crate::layout::{LANES, NO_ROW};
 use crate::sink::ExactDistance;
@@ -24,20 +25,37 @@ pub(super) struct KernelSearch {
 }
 
 impl KernelSearch {
-    /// Pushes the rows that may be among the nearest to the lists of the queries.
-    pub(super) fn run(&mut self, arch: Arch, tile: Tile<'_, impl ExactDistance>, lists: &mut NearestK) {
+    /// Pushes the rows that may be among the nearest to the lists of the queries, by distances that are `known` or
+    /// measured here.
+    pub(super) fn run(
+        &mut self,
+        arch: Arch,
+        known: Option<&PairwiseDistances>,
+        tile: Tile<'_, impl ExactDistance>,
+        lists: &mut NearestK,
+    ) {
         let queries = tile.queries.numbers.iter().filter(|&&number| number != NO_ROW);
         let excluded = queries.map(|&number| tile.exact.n_excluded(number)).max().unwrap_or(0);
         let groups = (GROUPS_PER_NEIGHBOR * (lists.k() + excluded)).div_ceil(LANES).min(tile.rows.len());
         let KernelSearch { distances, smallest, .. } = self;
         smallest.clear();
         smallest.resize(groups, [[f32::INFINITY; LANES]; LANES]);
-        tile.measure(arch, distances, |number, lines| {
+        let mut note = |number: usize, lines: &Lines| {
             let smallest = smallest[number % groups].as_flattened_mut();
             for (smallest, distance) in smallest.iter_mut().zip(lines.as_flattened()) {
                 *smallest = smallest.min(*distance);
             }
-        });
+        };
+        match known {
+            None => tile.measure(arch, distances, note),
+            Some(known) => {
+                distances.resize(tile.rows.len(), [[0.0; LANES]; LANES]);
+                for (number, lines) in distances.iter_mut().enumerate() {
+                    known.copy(tile.query_panel, tile.first_row_panel + number, lines);
+                    note(number, lines);
+                }
+            }
+        }
         arch.dispatch(Offer { buffers: self, tile, lists });
     }
 

@@ -45,6 +45,8 @@ mod nearest_k;
 mod neighbor_lists;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod pairwise_bounds;
+mod pairwise_distances;
+mod panel_pairs;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod quantized;
 mod search;

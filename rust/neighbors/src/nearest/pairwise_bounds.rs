@@ -2,9 +2,7 @@
 //!
 //! Where rows are wide, comparing byte codes costs more than storing the result, a level of one byte for each pair.
 
-use pulp::Arch;
-use rayon::prelude::*;
-
+use super::panel_pairs::{PanelPairs, TILE, n_tiles};
 use super::quantized::{QuantizedDistances, Scale, any_is_large, levels};
 use crate::byte_codes::{are_supported, n_bytes};
 use crate::bytes::{Bytes, WithBytes, dispatch};
@@ -12,28 +10,25 @@ use crate::layout::{LANES, Layout};
 use crate::panels::{Panel, Panels};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
-use ferrank_runtime::pages::{Large, prefetch};
+use ferrank_runtime::pages::prefetch;
+use pulp::Arch;
 
 /// Rows of fewer bytes are compared as fast as a stored level is loaded.
 const FEWEST_BYTES: usize = 64;
 /// Tiles between the one that is read and the one that is prefetched.
 const AHEAD: usize = 12;
-/// Pairs of two panels.
-const TILE: usize = LANES * LANES;
 
 /// The levels of all pairs of rows.
 #[derive(Debug)]
 pub(super) struct PairwiseBounds {
     pub(super) scale: Scale,
-    n_panels: usize,
-    /// For each panel the tiles with itself and the panels after it: rows of the panel x rows of the other.
-    tiles: Large<u8>,
+    pairs: PanelPairs<u8>,
 }
 
 /// Bytes of the bounds of `n` panels; `None` where they would not be faster.
 pub(super) fn bytes(layout: &Layout, n: usize) -> Option<usize> {
     let is_worthwhile = are_supported(layout) && n_bytes(layout) >= FEWEST_BYTES;
-    is_worthwhile.then(|| TILE * (n * (n + 1) / 2))
+    is_worthwhile.then(|| TILE * n_tiles(n))
 }
 
 impl PairwiseBounds {
@@ -51,41 +46,23 @@ impl PairwiseBounds {
     ) -> Result<Option<Self>> {
         let scale = if any_is_large(panels, k) { Scale::new(layout, arch, panels, panels, k) } else { None };
         let Some(scale) = scale else { return Ok(None) };
-        let n_panels = panels.len();
-        let mut pairwise =
-            PairwiseBounds { scale, n_panels, tiles: Large::zeros(TILE * (n_panels * (n_panels + 1) / 2)) };
-        let mut rest = &mut pairwise.tiles[..];
-        let mut of_panels = Vec::with_capacity(n_panels);
-        for number in 0..n_panels {
-            let (own, others) = rest.split_at_mut(TILE * (n_panels - number));
-            of_panels.push(own);
-            rest = others;
-        }
-        let panels: Vec<Panel<'_>> = (0..n_panels).map(|number| panels.panel(layout, number)).collect();
-        of_panels.into_par_iter().enumerate().try_for_each(|(number, tiles)| {
+        let panels: Vec<Panel<'_>> = (0..panels.len()).map(|number| panels.panel(layout, number)).collect();
+        let fill = |number: usize, tiles: &mut [QuantizedDistances]| {
             monitor.check()?;
-            let tiles = tiles.as_chunks_mut().0.as_chunks_mut().0;
             dispatch(arch, Compare { one: panels[number], others: &panels[number..], scale, tiles });
             Ok(())
-        })?;
-        Ok(Some(pairwise))
+        };
+        Ok(Some(PairwiseBounds { scale, pairs: PanelPairs::new(panels.len(), fill)? }))
     }
 
     /// The levels between the rows of panel `one` and those of panel `other`; prefetches tiles that follow.
     #[inline(always)]
     pub(super) fn levels<S: Bytes>(&self, simd: S, one: usize, other: usize) -> QuantizedDistances {
-        if other + AHEAD < self.n_panels {
-            prefetch(self.tile(one, other + AHEAD));
+        if other + AHEAD < self.pairs.n_panels {
+            prefetch(self.pairs.tile(one, other + AHEAD));
         }
-        let tile = pulp::cast(*self.tile(one, other));
+        let tile = pulp::cast(*self.pairs.tile(one, other));
         if one <= other { tile } else { transposed(simd, tile) }
-    }
-
-    #[inline(always)]
-    fn tile(&self, one: usize, other: usize) -> &[u8; TILE] {
-        let (low, high) = (one.min(other), one.max(other));
-        let before = low * self.n_panels - low * low.saturating_sub(1) / 2;
-        self.tiles[TILE * (before + high - low)..].first_chunk().expect("a tile")
     }
 }
 

@@ -5,6 +5,7 @@ use pulp::Arch;
 use super::nearest_k::{NearestK, NearestParams};
 use super::neighbor_lists::NeighborLists;
 use super::pairwise_bounds::{self, PairwiseBounds};
+use super::pairwise_distances::{self, PairwiseDistances};
 use super::sweep::Bounds;
 use crate::context::DistanceContext;
 use crate::layout::Layout;
@@ -88,9 +89,14 @@ impl Search<'_> {
             Some(bytes) if bytes <= budget => PairwiseBounds::new(layout, &panels, params.k, arch, monitor)?,
             _ => None,
         };
-        let bounds = match &pairwise {
-            Some(pairwise) => Bounds::from_pairwise(pairwise),
-            None => Bounds::new(layout, arch, &panels, &panels, params.k),
+        let distances = match pairwise_distances::bytes(layout, panels.len()) {
+            Some(bytes) if bytes <= budget => Some(PairwiseDistances::new(layout, &panels, arch, monitor)?),
+            _ => None,
+        };
+        let bounds = match (&pairwise, &distances) {
+            (Some(pairwise), _) => Bounds::from_pairwise(pairwise),
+            (None, Some(distances)) => Bounds::from_distances(distances),
+            (None, None) => Bounds::new(layout, arch, &panels, &panels, params.k),
         };
         self.scan().offer(exact, [&panels, &panels], bounds, &mut lists, |lists| {
             lists.finish(exact);

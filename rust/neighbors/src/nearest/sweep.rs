@@ -8,6 +8,7 @@ use super::byte_search::ByteSearch;
 use super::kernel_search::KernelSearch;
 use super::nearest_k::NearestK;
 use super::pairwise_bounds::PairwiseBounds;
+use super::pairwise_distances::PairwiseDistances;
 use super::quantized::Scale;
 use crate::layout::Layout;
 use crate::panels::Panels;
@@ -47,17 +48,26 @@ const MOST_SKIPPED: u32 = 31;
 /// # Ok::<(), ferrank_runtime::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds<'a>(pub(super) Option<(Scale, Option<&'a PairwiseBounds>)>);
+pub struct Bounds<'a> {
+    bytes: Option<(Scale, Option<&'a PairwiseBounds>)>,
+    distances: Option<&'a PairwiseDistances>,
+}
 
 impl<'a> Bounds<'a> {
     /// Bounds of the distances from which `k` neighbors of each class are searched.
     pub fn new(layout: &Layout, arch: Arch, queries: &Panels, rows: &Panels, k: usize) -> Self {
-        Bounds(Scale::new(layout, arch, queries, rows, k).map(|scale| (scale, None)))
+        let bytes = Scale::new(layout, arch, queries, rows, k).map(|scale| (scale, None));
+        Bounds { bytes, distances: None }
     }
 
     /// Bounds that were computed for all pairs.
     pub(super) fn from_pairwise(pairwise: &'a PairwiseBounds) -> Self {
-        Bounds(Some((pairwise.scale, Some(pairwise))))
+        Bounds { bytes: Some((pairwise.scale, Some(pairwise))), distances: None }
+    }
+
+    /// The distances of all pairs, which need no bounds.
+    pub(super) fn from_distances(distances: &'a PairwiseDistances) -> Self {
+        Bounds { bytes: None, distances: Some(distances) }
     }
 }
 
@@ -101,15 +111,15 @@ impl PairSink for NearestK {
     }
 
     fn take<D: ExactDistance>(&mut self, arch: Arch, tile: Tile<'_, D>, bounds: Bounds<'_>, buffers: &mut Sweep) {
-        if let Bounds(Some(bounds)) = bounds
+        if let Some(bytes) = bounds.bytes
             && buffers.backoff.is_due()
         {
-            let helped = buffers.byte_search.run(arch, bounds, tile, self);
+            let helped = buffers.byte_search.run(arch, bytes, tile, self);
             buffers.backoff.record(helped);
             if helped {
                 return;
             }
         }
-        buffers.kernel_search.run(arch, tile, self);
+        buffers.kernel_search.run(arch, bounds.distances, tile, self);
     }
 }

@@ -8,6 +8,7 @@ use crate::layout::Layout;
 use crate::nearest::{NearestParams, NeighborLists, Search};
 use crate::rows::Rows;
 use crate::space::{Shape, Space};
+use crate::space_panels::layout_of;
 use crate::table::Table;
 use ferrank_data::groups::Groups;
 use ferrank_data::values::{Keep, Values};
@@ -43,6 +44,13 @@ fn assert_same(found: &NeighborLists, expected: &NeighborLists, queries: &[u32],
 
 /// Searches on all vectors that there are find what sorting does.
 fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &str) {
+    let short = Layout { is_short: true, ..layout_of(space) };
+    for layout in [layout, &short] {
+        assert_found_with(rows, space, layout, k, what);
+    }
+}
+
+fn assert_found_with(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &str) {
     let (expected, monitor) = (naive(rows, space, k), Monitor::default());
     for arch in archs() {
         let search = Search { arch, ..search(space, layout, k, &monitor) };

@@ -66,7 +66,7 @@ fn replaced(shares: &[f64], n_rows: usize) -> Vec<Vec<u32>> {
 
 impl Neighborhood for Nearest {
     fn query_bytes(&self, n_classes: usize, n_vectors: usize) -> usize {
-        bytes(self.k, n_classes) + self.k * n_classes * pair_bytes(n_vectors)
+        bytes(self.k, n_classes) + self.pairs_bytes(n_classes, n_vectors)
     }
 
     fn contribute(
@@ -76,8 +76,8 @@ impl Neighborhood for Nearest {
         blocks: &[Queries<'_>],
         checkpoint: &Checkpoint,
     ) -> Result<()> {
-        let query_bytes = self.query_bytes(data.space.n_classes, plan.outline.n_vectors());
-        self.search(data, query_bytes, blocks, |group, neighbors, query_rows| {
+        let pairs = self.pairs_bytes(data.space.n_classes, plan.outline.n_vectors());
+        self.search(data, pairs, blocks, |group, neighbors, query_rows| {
             Pairs { data, plan, neighbors, query_rows, unordered: self.unordered }.add(group, checkpoint)
         })
     }
@@ -85,7 +85,7 @@ impl Neighborhood for Nearest {
     fn rows(&self, data: &Prepared<'_>, queries: &[u32]) -> Result<Vec<u32>> {
         let mut rows = queries.to_vec();
         let blocks: Vec<Queries<'_>> = queries.chunks(SEARCHED).map(|queries| (0, queries)).collect();
-        self.search(data, bytes(self.k, data.space.n_classes), &blocks, |group, neighbors, _| {
+        self.search(data, 0, &blocks, |group, neighbors, _| {
             let queries = group.iter().flat_map(|(_, queries)| *queries);
             rows.extend(queries.flat_map(|&query| neighbors.of(query).flatten()));
             rows.sort_unstable();
@@ -97,12 +97,18 @@ impl Neighborhood for Nearest {
 }
 
 impl Nearest {
-    /// Searches the neighbors of `blocks`, as many together as the memory allows. Calls `each` with these, their lists and
-    /// the values of the queries, which are empty where the table is sparse.
+    /// Bytes of the pairs of a query.
+    fn pairs_bytes(&self, n_classes: usize, n_vectors: usize) -> usize {
+        self.k * n_classes * pair_bytes(n_vectors)
+    }
+
+    /// Searches the neighbors of `blocks`, as many together as the memory allows, which take `pairs_bytes` for each query
+    /// beside its lists. Calls `each` with these, their lists and the values of the queries, which are empty where the
+    /// table is sparse.
     fn search(
         &self,
         data: &Prepared<'_>,
-        query_bytes: usize,
+        pairs_bytes: usize,
         blocks: &[Queries<'_>],
         mut each: impl FnMut(&[Queries<'_>], &NeighborLists, &Rows) -> Result<()>,
     ) -> Result<()> {
@@ -112,13 +118,18 @@ impl Nearest {
         let search = Search { space, layout, params, monitor, arch: Arch::new() };
         let largest = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
         let n_queries = blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>();
+        let lists_bytes = data.n_rows * bytes(self.k, data.space.n_classes);
+        let query_bytes = bytes(self.k, data.space.n_classes) + pairs_bytes;
         let groups = |query_bytes: usize| blocks.chunks((limits.group / query_bytes / largest).max(1));
         let queries =
             |group: &[Queries<'_>]| -> Vec<u32> { group.iter().flat_map(|(_, queries)| *queries).copied().collect() };
         match &data.table {
-            Table::Held(rows) if n_queries == data.n_rows && data.n_rows * query_bytes <= limits.group => {
-                let budget = limits.group - data.n_rows * query_bytes;
-                each(blocks, &search.of_all(rows, budget)?, rows)
+            // Each pair of rows is measured once, and at most half of the memory is for lists.
+            Table::Held(rows) if n_queries == data.n_rows && 2 * lists_bytes <= limits.group => {
+                let left = limits.group - lists_bytes;
+                let neighbors = search.of_all(rows, left)?;
+                let together = (left / (pairs_bytes * largest).max(1)).max(1);
+                blocks.chunks(together).try_for_each(|group| each(group, &neighbors, rows))
             }
             Table::Sparse(rows) => {
                 let index = Index::new(rows, space);
