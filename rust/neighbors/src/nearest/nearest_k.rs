@@ -47,8 +47,16 @@ const MOST_RESERVED: usize = 256;
 pub struct NearestParams {
     /// Neighbors of each class.
     pub k: usize,
-    /// How many of the nearest may be in any order; the fewer others, the fewer pairs are measured in f64.
+    /// How many of the nearest of k may be in any order; the fewer others, the fewer pairs are measured in f64. Lists of
+    /// less than k rows are in order.
     pub unordered: usize,
+}
+
+impl NearestParams {
+    /// How many of the nearest may be in any order in a list of `n` rows, or of the nearest of so many.
+    pub fn n_unordered(self, n: usize) -> usize {
+        if n < self.k { 0 } else { self.unordered.min(self.k) }
+    }
 }
 
 /// The k nearest rows of each class for the queries of some panels.
@@ -324,7 +332,7 @@ impl NearestK {
     /// Keeps the k nearest candidates, in order where the order matters. Candidates whose distances in f32 differ by
     /// more than all errors are not measured again.
     fn order(&mut self, exact: impl ExactDistance, query: usize, class: usize) {
-        let (number, error, NearestParams { k, unordered }) = (self.numbers[query], self.errors[query], self.params);
+        let (number, error, k) = (self.numbers[query], self.errors[query], self.params.k);
         let List { refined, candidates } = &mut self.lists[query * self.n_classes + class];
         let mut candidates = std::mem::take(candidates);
         candidates.sort_unstable();
@@ -339,7 +347,7 @@ impl NearestK {
             found
         };
         let mut rest = &mut candidates[..];
-        let n_unordered = unordered.min(k).min(rest.len());
+        let n_unordered = self.params.n_unordered(rest.len());
         if n_unordered > 0 {
             // Those that are nearer than all but n_unordered − 1 others, and those of which that is not certain.
             let (mut near, mut end) = (n_unordered, n_unordered);

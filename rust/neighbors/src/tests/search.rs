@@ -63,7 +63,7 @@ fn assert_found_with(rows: &Rows, space: &Space, layout: &Layout, k: usize, what
                 for (list, expected) in found.of(query).zip(expected.of(query)) {
                     let [found, expected] = [list, expected].map(|list| {
                         let mut list = list.to_vec();
-                        let n = unordered.min(list.len());
+                        let n = NearestParams { k, unordered }.n_unordered(list.len());
                         list[..n].sort_unstable();
                         list
                     });

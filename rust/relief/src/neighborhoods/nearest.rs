@@ -27,12 +27,10 @@ use ferrank_runtime::monitor::Phase;
 const SEARCHED: usize = 64;
 
 /// The k nearest rows, for the largest k of the settings, and the next one if there are standard errors.
-pub(super) struct Nearest {
-    /// At most all rows.
-    k: usize,
-    /// The nearest that all have the same share, so that their order does not matter.
-    unordered: usize,
-}
+///
+/// The order of those that all have the same share does not matter, except in lists of all rows of a class: there the next
+/// one takes the place of one that is left out.
+pub(super) struct Nearest(NearestParams);
 
 /// Shares of the ranks 1 … n, which sum to 1 (Robnik-Šikonja and Kononenko 1999 Eq. 13, 14).
 pub(crate) fn rank_shares(n: usize, sigma: Option<f64>) -> Vec<f64> {
@@ -66,7 +64,7 @@ fn replaced(shares: &[f64], n_rows: usize) -> Vec<Vec<u32>> {
 
 impl Neighborhood for Nearest {
     fn query_bytes(&self, n_classes: usize, n_vectors: usize) -> usize {
-        bytes(self.k, n_classes) + self.pairs_bytes(n_classes, n_vectors)
+        bytes(self.0.k, n_classes) + self.pairs_bytes(n_classes, n_vectors)
     }
 
     fn contribute(
@@ -78,7 +76,7 @@ impl Neighborhood for Nearest {
     ) -> Result<()> {
         let pairs = self.pairs_bytes(data.space.n_classes, plan.outline.n_vectors());
         self.search(data, pairs, blocks, |group, neighbors, query_rows| {
-            Pairs { data, plan, neighbors, query_rows, unordered: self.unordered }.add(group, checkpoint)
+            Pairs { data, plan, neighbors, query_rows, params: self.0 }.add(group, checkpoint)
         })
     }
 
@@ -99,7 +97,7 @@ impl Neighborhood for Nearest {
 impl Nearest {
     /// Bytes of the pairs of a query.
     fn pairs_bytes(&self, n_classes: usize, n_vectors: usize) -> usize {
-        self.k * n_classes * pair_bytes(n_vectors)
+        self.0.k * n_classes * pair_bytes(n_vectors)
     }
 
     /// Searches the neighbors of `blocks`, as many together as the memory allows, which take `pairs_bytes` for each query
@@ -114,12 +112,11 @@ impl Nearest {
     ) -> Result<()> {
         let Prepared { space, layout, monitor, limits, .. } = data;
         let n_features = space.shapes.len();
-        let params = NearestParams { k: self.k, unordered: self.unordered };
-        let search = Search { space, layout, params, monitor, arch: Arch::new() };
+        let search = Search { space, layout, params: self.0, monitor, arch: Arch::new() };
         let largest = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
         let n_queries = blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>();
-        let lists_bytes = data.n_rows * bytes(self.k, data.space.n_classes);
-        let query_bytes = bytes(self.k, data.space.n_classes) + pairs_bytes;
+        let lists_bytes = data.n_rows * bytes(self.0.k, data.space.n_classes);
+        let query_bytes = bytes(self.0.k, data.space.n_classes) + pairs_bytes;
         let groups = |query_bytes: usize| blocks.chunks((limits.group / query_bytes / largest).max(1));
         let queries =
             |group: &[Queries<'_>]| -> Vec<u32> { group.iter().flat_map(|(_, queries)| *queries).copied().collect() };
@@ -134,7 +131,7 @@ impl Nearest {
             Table::Sparse(rows) => {
                 let index = Index::new(rows, space);
                 groups(query_bytes).try_for_each(|group| {
-                    let neighbors = index.neighbors(&queries(group), self.k, monitor)?;
+                    let neighbors = index.neighbors(&queries(group), self.0.k, monitor)?;
                     each(group, &neighbors, &Rows::default())
                 })
             }
@@ -149,7 +146,8 @@ impl Nearest {
         let k = params.n_neighbors.iter().copied().max().unwrap_or(1);
         let is_equal = params.sigma.iter().all(Option::is_none);
         let unordered = params.n_neighbors.iter().copied().min().filter(|_| is_equal).unwrap_or(0);
-        Nearest { k: k.saturating_add(usize::from(params.has_standard_errors())).min(n_rows), unordered }
+        let k = k.saturating_add(usize::from(params.has_standard_errors())).min(n_rows);
+        Nearest(NearestParams { k, unordered })
     }
 }
 
@@ -160,8 +158,7 @@ struct Pairs<'a> {
     neighbors: &'a NeighborLists,
     /// The values of the queries; empty where the table is sparse and holds them.
     query_rows: &'a Rows,
-    /// Of [`Nearest`].
-    unordered: usize,
+    params: NearestParams,
 }
 
 impl Pairs<'_> {
@@ -216,7 +213,7 @@ impl Pairs<'_> {
 
     /// The pairs of a block of queries, nothing of which is added yet.
     fn block(&self, queries: &[u32]) -> sums::Block {
-        let Pairs { data, plan, neighbors, unordered, .. } = self;
+        let Pairs { data, plan, neighbors, params, .. } = self;
         let mut block = plan.block(queries);
         // By the length of the list; nearly all are equally long.
         let mut known: HashMap<usize, Shares> = HashMap::new();
@@ -226,7 +223,7 @@ impl Pairs<'_> {
                 // Searches leave those that may be in any order as they find them.
                 ordered.clear();
                 ordered.extend_from_slice(rows);
-                ordered[..rows.len().min(*unordered)].sort_unstable();
+                ordered[..params.n_unordered(rows.len())].sort_unstable();
                 let shares = known.entry(rows.len()).or_insert_with(|| {
                     let shares = plan.outline.schemes.iter().filter_map(|scheme| match *scheme {
                         Scheme::Nearest { k, sigma } => Some(rank_shares(k.min(rows.len()), sigma)),
