@@ -86,12 +86,12 @@ pub struct Layout {
 /// # use ferrank_neighbors::space_panels::layout_of;
 /// use ferrank_neighbors::layout::MissingFeature;
 ///
-/// // Numeric features come first; they alone have substitutes.
+/// // Numeric features come first; they alone become points.
 /// let models = vec![Some(MissingModel::Informative), Some(MissingModel::Informative)];
 /// let layout = layout_of(&Space::new(vec![Shape::Nominal, Shape::Numeric], models, Vec::new(), 1));
 /// let order = layout.with_missing.iter().map(|&MissingFeature { feature, nominal }| (feature, nominal));
 /// assert_eq!(order.collect::<Vec<_>>(), [(1, false), (0, true)]);
-/// assert_eq!(layout.n_substitutes(), 1);
+/// assert_eq!(layout.n_points(), 1);
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct MissingFeature {
@@ -168,9 +168,9 @@ impl Layout {
 
     /// Number of numeric features with missing values; they come before the nominal ones.
     ///
-    /// Lower bounds of distances replace their missing values by
+    /// Lower bounds of distances replace their values by points, those that are missing by
     /// [substitutes](crate::missing::MissingModel::substitute).
-    pub fn n_substitutes(&self) -> usize {
+    pub fn n_points(&self) -> usize {
         self.with_missing.iter().take_while(|with_missing| !with_missing.nominal).count()
     }
 

@@ -129,13 +129,16 @@ impl MissingModel {
         }
     }
 
-    /// A number whose distances to numbers in [0, 1], and to the substitutes of other missing values, are at most the
-    /// differences; NaN for a nominal feature.
-    pub fn substitute(&self, class: usize) -> f64 {
+    /// A point in the place of a missing value of a numeric feature, in a plane where a known value v is (v/2, v/2). Its
+    /// distances from known values, and from the points of other missing values, are at most the differences; distances in
+    /// the plane are sums of absolute differences. NaN for a nominal feature.
+    ///
+    /// For expected differences they are half the means of the lower and of the upper half of the known values (Jensen's
+    /// inequality for each half), for informative ones the distance from known values is exact.
+    pub fn substitute(&self, class: usize) -> [f64; 2] {
         match self {
-            // By Jensen's inequality.
-            MissingModel::Expected(distribution) => distribution.known[class].mean(),
-            MissingModel::Informative => 0.5,
+            MissingModel::Expected(distribution) => distribution.known[class].means().map(|mean| mean / 2.0),
+            MissingModel::Informative => [0.0, 1.0],
         }
     }
 
@@ -156,12 +159,12 @@ impl Distribution {
 }
 
 impl Known {
-    /// The mean; NaN for a nominal feature.
-    fn mean(&self) -> f64 {
-        match self {
-            Known::Numeric { values, sums, .. } => sums[values.len()] / values.len() as f64,
-            Known::Nominal(_) => f64::NAN,
-        }
+    /// The means of the lower and of the upper half, each with half of a value in the middle; NaN for a nominal feature.
+    fn means(&self) -> [f64; 2] {
+        let Known::Numeric { values, sums, .. } = self else { return [f64::NAN; 2] };
+        let (n, half) = (values.len(), values.len() / 2);
+        let middle = if n.is_multiple_of(2) { 0.0 } else { values[half] / 2.0 };
+        [sums[half] + middle, sums[n] - sums[n - half] + middle].map(|sum| sum / (n as f64 / 2.0))
     }
 
     /// The distribution of `values`; `None` if there are none.
@@ -274,6 +277,23 @@ mod tests {
                     assert_eq!(found, one, "class {class}, row {row}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn substitutes_are_no_farther_than_missing_values() {
+        let column: Vec<f64> = (0..37).map(|i| f64::from(i * i % 37) / 36.0).collect();
+        let classes: Vec<u16> = (0..37).map(|i| i % 3 / 2).collect();
+        let expected = MissingModel::new(&column, false, &classes, 2).unwrap();
+        let apart = |[a, b]: [f64; 2], [c, d]: [f64; 2]| (a - c).abs() + (b - d).abs();
+        for class in 0..2 {
+            let point = expected.substitute(class);
+            for value in column.iter().copied() {
+                let (least, difference) = (apart(point, [value / 2.0; 2]), expected.one(value, class));
+                assert!(least <= difference + 1e-15 && least > difference - 0.08, "{least} {difference}");
+                assert_eq!(apart(MissingModel::Informative.substitute(class), [value / 2.0; 2]), 1.0);
+            }
+            assert!(apart(point, expected.substitute(1 - class)) <= expected.two(class, 1 - class));
         }
     }
 

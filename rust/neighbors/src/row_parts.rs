@@ -15,7 +15,7 @@ use ferrank_runtime::pages::Large;
 /// let panels = Panels::new(&layout, vec![vec![0, 1]], |number, cells: &mut Cells<'_>| {
 ///     cells.with_missing[0] = [f32::NAN, 0.25][number as usize];
 ///     cells.expected[0] = [0.0, 0.75][number as usize];
-///     cells.substitutes[0] = [0.5, 0.25][number as usize];
+///     cells.points[0] = [[0.0, 1.0], [0.125, 0.125]][number as usize];
 ///     0.0
 /// });
 /// assert_eq!(panels.panel(&layout, 0).values.get().expected[..2], [0.0, 0.75]);
@@ -28,8 +28,8 @@ pub struct Cells<'a> {
     pub with_missing: &'a mut [f32],
     /// n_lines x n_with_missing
     pub expected: &'a mut [f32],
-    /// n_substitutes
-    pub substitutes: &'a mut [f32],
+    /// n_points; (v/2, v/2) for a known value v.
+    pub points: &'a mut [[f32; 2]],
 }
 
 /// The values of all panels, feature by feature.

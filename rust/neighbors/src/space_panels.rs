@@ -78,9 +78,10 @@ fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
         for line in 0..layout.n_lines {
             cells.expected[line * n_missing + number] = space.expected(feature, example, line) as f32;
         }
-        if let Some(substitute) = cells.substitutes.get_mut(number) {
+        if let Some(point) = cells.points.get_mut(number) {
             let missing = || space.missing_models[feature].as_ref().map(|model| model.substitute(example.class));
-            *substitute = if value.is_nan() { missing().unwrap_or(0.0) } else { value } as f32;
+            let found = if value.is_nan() { missing().unwrap_or_default() } else { [value / 2.0; 2] };
+            *point = found.map(|coordinate| coordinate as f32);
         }
     }
 }
