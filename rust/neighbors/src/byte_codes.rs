@@ -4,8 +4,8 @@
 //! triangle inequality the distance of two rows is at least that of their byte codes less both quantization errors.
 //! Bytes are compared 8 to a word, 64 in the widest vectors, in a sixth of the kernel's time.
 //!
-//! A value of a numeric feature with missing values has two bytes, for the coordinates of a point of a plane. A missing one
-//! is replaced by a [substitute](super::missing::MissingModel::substitute), whose distances are at most
+//! A value of a numeric feature with missing values has two bytes where these are not few, for the coordinates of a point of
+//! a plane. A missing one is replaced by a [substitute](super::missing::MissingModel::substitute), whose distances are at most
 //! the differences of the missing value.
 //!
 //! A category has two bytes: four points of a plane that are equally far apart by the sum of absolute differences, just
@@ -70,9 +70,9 @@ pub(super) fn are_supported(layout: &Layout) -> bool {
 
 /// Bytes of a row.
 pub(super) fn n_bytes(layout: &Layout) -> usize {
-    let n_numeric = layout.n_numeric + layout.n_points();
+    let n_numeric = layout.n_numeric + layout.n_substituted();
     let n_nominal = layout.whole.len() + layout.with_missing.len() - n_numeric;
-    (n_numeric + layout.n_points() + CATEGORIES[0].len() * n_nominal).min(MOST_BYTES)
+    (layout.n_numeric + layout.coordinates * layout.n_substituted() + CATEGORIES[0].len() * n_nominal).min(MOST_BYTES)
 }
 
 fn n_octets(layout: &Layout) -> usize {
@@ -157,14 +157,14 @@ impl ByteCodesCells<'_> {
         let together: Vec<f32>;
         let mut values = numeric;
         if n_bytes > numeric.len() {
-            let nominal = nominal.iter().chain(&cells.with_missing[layout.n_points()..]);
+            let nominal = nominal.iter().chain(&cells.with_missing[layout.n_substituted()..]);
             let bytes = nominal.flat_map(|&category| {
                 missing += if category.is_nan() { f64::from(MIDDLE) / f64::from(STEPS) } else { 0.0 };
                 let code = CATEGORIES[category as usize % CATEGORIES.len()];
                 if category.is_nan() { [MIDDLE; 2] } else { code }
             });
             let bytes = bytes.map(|byte| f32::from(byte) / STEPS);
-            together = numeric.iter().chain(cells.points.as_flattened()).copied().chain(bytes).collect();
+            together = numeric.iter().chain(&*cells.points).copied().chain(bytes).collect();
             values = &together;
         }
         let error = missing + Arch::new().dispatch(ToBytes { values: &values[..n_bytes], lane, octets: self.octets });

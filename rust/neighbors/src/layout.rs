@@ -70,6 +70,8 @@ pub struct Layout {
     pub halves: Vec<f32>,
     /// Features with missing values.
     pub with_missing: Vec<MissingFeature>,
+    /// Bytes of a value of a numeric feature with missing values: 2 for a point of a plane, or 1.
+    pub coordinates: usize,
     /// Lines of expected differences of a row, each n_with_missing long: from missing values of each class, or of all.
     pub n_lines: usize,
     /// Number of classes of the rows.
@@ -86,12 +88,12 @@ pub struct Layout {
 /// # use ferrank_neighbors::space_panels::layout_of;
 /// use ferrank_neighbors::layout::MissingFeature;
 ///
-/// // Numeric features come first; they alone become points.
+/// // Numeric features come first; they alone have substitutes.
 /// let models = vec![Some(MissingModel::Informative), Some(MissingModel::Informative)];
 /// let layout = layout_of(&Space::new(vec![Shape::Nominal, Shape::Numeric], models, Vec::new(), 1));
 /// let order = layout.with_missing.iter().map(|&MissingFeature { feature, nominal }| (feature, nominal));
 /// assert_eq!(order.collect::<Vec<_>>(), [(1, false), (0, true)]);
-/// assert_eq!(layout.n_points(), 1);
+/// assert_eq!(layout.n_substituted(), 1);
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct MissingFeature {
@@ -168,9 +170,9 @@ impl Layout {
 
     /// Number of numeric features with missing values; they come before the nominal ones.
     ///
-    /// Lower bounds of distances replace their values by points, those that are missing by
+    /// Lower bounds of distances replace their missing values by
     /// [substitutes](crate::missing::MissingModel::substitute).
-    pub fn n_points(&self) -> usize {
+    pub fn n_substituted(&self) -> usize {
         self.with_missing.iter().take_while(|with_missing| !with_missing.nominal).count()
     }
 

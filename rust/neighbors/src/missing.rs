@@ -53,6 +53,8 @@ pub enum MissingModel {
 pub struct Distribution {
     /// n_classes
     known: Vec<Arc<Known>>,
+    /// Share of the rows that miss a value.
+    missing: f64,
     /// n_classes x n_classes, computed when first needed; only where row ≤ column.
     both: Vec<OnceLock<f64>>,
 }
@@ -89,13 +91,15 @@ impl MissingModel {
                 parts[class].push(value);
             }
         }
+        let n_known: usize = parts.iter().map(Vec::len).sum();
+        let missing = 1.0 - n_known as f64 / column.len() as f64;
         let all = match parts.iter().any(Vec::is_empty) {
             true => Some(Arc::new(Known::new(parts.concat(), nominal)?)),
             false => None,
         };
         let known = parts.into_iter().filter_map(|part| Known::new(part, nominal).map(Arc::new).or(all.clone()));
         let both = (0..n_classes * n_classes).map(|_| OnceLock::new()).collect();
-        Some(MissingModel::Expected(Distribution { known: known.collect(), both }))
+        Some(MissingModel::Expected(Distribution { known: known.collect(), missing, both }))
     }
 
     /// Difference between `value` and a missing value of `class`.
@@ -129,12 +133,23 @@ impl MissingModel {
         }
     }
 
+    /// Returns true if lower bounds of distances gain more by the points of a plane than their bytes cost.
+    pub(crate) fn is_worth_a_plane(&self) -> bool {
+        /// With 0.1 % missing, bytes of points take 1.1 times the time of a ranking, with 10 % .7 of it.
+        const SHARE: f64 = 0.02;
+        match self {
+            MissingModel::Expected(distribution) => distribution.missing > SHARE,
+            MissingModel::Informative => true,
+        }
+    }
+
     /// A point in the place of a missing value of a numeric feature, in a plane where a known value v is (v/2, v/2). Its
     /// distances from known values, and from the points of other missing values, are at most the differences; distances in
     /// the plane are sums of absolute differences. NaN for a nominal feature.
     ///
     /// For expected differences they are half the means of the lower and of the upper half of the known values (Jensen's
-    /// inequality for each half), for informative ones the distance from known values is exact.
+    /// inequality for each half), for informative ones the distance from known values is exact. In the place of values alone,
+    /// the sum of expected coordinates does, the mean.
     pub fn substitute(&self, class: usize) -> [f64; 2] {
         match self {
             MissingModel::Expected(distribution) => distribution.known[class].means().map(|mean| mean / 2.0),

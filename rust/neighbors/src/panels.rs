@@ -178,7 +178,7 @@ impl Panels {
         let is_transposed = !byte_codes.has_rows();
         let mut lines = widths.map(|width| Large::zeros(if is_transposed { n * width } else { 0 }));
         let mut sums = vec![f32::INFINITY; n];
-        let stride = (widths.iter().sum::<usize>() + 2 * layout.n_points()).max(1);
+        let stride = (widths.iter().sum::<usize>() + layout.coordinates * layout.n_substituted()).max(1);
         let [values, with_missing, expected] = &mut lines;
         let panels = (chunks(values, n / LANES).zip(chunks(with_missing, n / LANES)).zip(chunks(expected, n / LANES)))
             .zip(sums.par_chunks_mut(LANES))
@@ -192,7 +192,7 @@ impl Panels {
                     let (values, row) = row.split_at_mut(widths[0]);
                     let (with_missing, row) = row.split_at_mut(widths[1]);
                     let (expected, points) = row.split_at_mut(widths[2]);
-                    let points = &mut points.as_chunks_mut().0[..layout.n_points()];
+                    let points = &mut points[..layout.coordinates * layout.n_substituted()];
                     let mut cells = Cells { values, with_missing, expected, points };
                     sums[lane] = fill(number, &mut cells);
                     byte_codes.fill(layout, lane, &cells);

@@ -11,11 +11,11 @@ use ferrank_runtime::pages::Large;
 ///
 /// // The only feature is numeric and has missing values. Such features have no part in A.
 /// let with_missing = vec![MissingFeature { feature: 0, nominal: false }];
-/// let layout = Layout { with_missing, n_lines: 1, n_classes: 1, ..Layout::default() };
+/// let layout = Layout { with_missing, coordinates: 2, n_lines: 1, n_classes: 1, ..Layout::default() };
 /// let panels = Panels::new(&layout, vec![vec![0, 1]], |number, cells: &mut Cells<'_>| {
 ///     cells.with_missing[0] = [f32::NAN, 0.25][number as usize];
 ///     cells.expected[0] = [0.0, 0.75][number as usize];
-///     cells.points[0] = [[0.0, 1.0], [0.125, 0.125]][number as usize];
+///     cells.points.copy_from_slice(&[[0.0, 1.0], [0.125, 0.125]][number as usize]);
 ///     0.0
 /// });
 /// assert_eq!(panels.panel(&layout, 0).values.get().expected[..2], [0.0, 0.75]);
@@ -28,8 +28,8 @@ pub struct Cells<'a> {
     pub with_missing: &'a mut [f32],
     /// n_lines x n_with_missing
     pub expected: &'a mut [f32],
-    /// n_points; (v/2, v/2) for a known value v.
-    pub points: &'a mut [[f32; 2]],
+    /// n_substituted x coordinates; (v/2, v/2) for a known value v, or v alone.
+    pub points: &'a mut [f32],
 }
 
 /// The values of all panels, feature by feature.

@@ -304,6 +304,15 @@ impl Space {
         a.expected[class * self.expected.width + self.expected.columns[i] as usize]
     }
 
+    /// The differences between the values of `a` in the `n` features from number `first` on and missing values of `class`,
+    /// if they were computed beforehand and stand side by side: all of these features have missing values.
+    #[inline]
+    pub fn expected_of<'a>(&self, (first, n): (usize, usize), a: Example<'a>, class: usize) -> Option<&'a [f64]> {
+        let ExpectedDifferences { columns, width, .. } = &self.expected;
+        let (start, last) = (*columns.get(first)? as usize, columns[first + n - 1] as usize);
+        (last.wrapping_sub(start) == n - 1 && last < *width).then(|| &a.expected[class * width + start..][..n])
+    }
+
     /// The same space of rows with these groups.
     pub fn with_groups(self, groups: Option<Groups>) -> Self {
         Space { groups, ..self }

@@ -36,6 +36,9 @@ pub fn layout_of(space: &Space) -> Layout {
             layout.n_numeric = layout.whole.len();
         }
     }
+    let mut numeric = space.missing_models.iter().zip(&space.shapes).filter(|(_, shape)| **shape == Shape::Numeric);
+    let is_plane = numeric.any(|(model, _)| model.as_ref().is_some_and(MissingModel::is_worth_a_plane));
+    layout.coordinates = if is_plane { 2 } else { 1 };
     layout.halves = vec![0.5; layout.whole.len() - layout.n_numeric];
     layout
 }
@@ -78,10 +81,13 @@ fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
         for line in 0..layout.n_lines {
             cells.expected[line * n_missing + number] = space.expected(feature, example, line) as f32;
         }
-        if let Some(point) = cells.points.get_mut(number) {
+        if !with_missing.nominal {
             let missing = || space.missing_models[feature].as_ref().map(|model| model.substitute(example.class));
             let found = if value.is_nan() { missing().unwrap_or_default() } else { [value / 2.0; 2] };
-            *point = found.map(|coordinate| coordinate as f32);
+            match &mut cells.points[layout.coordinates * number..][..layout.coordinates] {
+                [sum] => *sum = (found[0] + found[1]) as f32,
+                point => point.iter_mut().zip(found).for_each(|(point, coordinate)| *point = coordinate as f32),
+            }
         }
     }
 }

@@ -45,7 +45,8 @@ fn assert_same(found: &NeighborLists, expected: &NeighborLists, queries: &[u32],
 /// Searches on all vectors that there are find what sorting does.
 fn assert_found(rows: &Rows, space: &Space, layout: &Layout, k: usize, what: &str) {
     let short = Layout { is_short: true, ..layout_of(space) };
-    for layout in [layout, &short] {
+    let of_one_byte = Layout { coordinates: 1, ..layout_of(space) };
+    for layout in [layout, &short, &of_one_byte] {
         assert_found_with(rows, space, layout, k, what);
     }
 }
