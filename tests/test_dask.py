@@ -649,6 +649,33 @@ def n_done(cluster: distributed.LocalCluster, name: str) -> int:
     return prefix.state_counts["memory"] if prefix else 0
 
 
+def test_partitions_with_more_categories_together_than_codes() -> None:
+    """Each has ten that no other has; codes have 8 bits, and 25 partitions are worked on together."""
+    rng = np.random.default_rng(4)
+    names = [f"c{n:04}" for n in range(4_000)]
+    parts = [
+        pd.DataFrame({"x": pd.Categorical(rng.choice(names[10 * n : 10 * n + 10], 40)), "y": rng.random(40)})
+        for n in range(400)
+    ]
+    whole = pd.concat([part.astype({"x": object}) for part in parts], ignore_index=True)
+    ranker = fr.ForestRanker(n_estimators=5)
+    with dask.config.set(scheduler="threads"):
+        found = fr.rank([dask.delayed(part) for part in parts], "y", ranker=ranker)
+    assert same(found, fr.rank(whole, "y", ranker=ranker))
+
+
+def test_of_partitions_that_are_worked_on_together_one_that_cannot_be_read_is_named() -> None:
+    parts = [pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [0.5, 1.5, 2.5]}) for _ in range(64)]
+    integers = [part.astype({"x": int}) for part in parts]
+    integers[43].loc[1, "x"] = 2**60 + 1  # more digits than a float has
+    mixed = [*parts[:40], *integers[40:]]
+    with (
+        dask.config.set(scheduler="threads"),
+        pytest.raises(fr.FerrankError, match="partition 43: column 'x'"),
+    ):
+        fr.rank([dask.delayed(part) for part in mixed], "y", n_estimators=2)
+
+
 def counted(number: int, rows: pd.DataFrame, folder: str) -> pd.DataFrame:
     """Return ``rows``, and leave a file for each time that they were made."""
     tempfile.mkstemp(prefix=f"{number}-", dir=folder)

@@ -4,7 +4,7 @@ import ast
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,8 +50,9 @@ class Batch:
     @classmethod
     def of(cls, first: int, tables: Iterable[pa.Table]) -> "Batch":
         """Return the partitions ``tables``, from number ``first`` on."""
-        runs = [list(run) for _, run in itertools.groupby(tables, key=lambda table: table.schema)]
-        return cls(first, [_joined(run) for run in runs], [[table.num_rows for table in run] for run in runs])
+        runs = (list(run) for _, run in itertools.groupby(tables, key=lambda table: table.schema))
+        joined = list(itertools.chain.from_iterable(map(_joined, runs)))
+        return cls(first, [table for table, _ in joined], [lengths for _, lengths in joined])
 
     def __sizeof__(self) -> int:
         return sum(table.nbytes for table in self.tables)
@@ -73,13 +74,21 @@ class Batch:
 
     def conform(self, schema: pa.Schema) -> pa.Table:
         """Return the rows with the columns ``schema``, that of all partitions."""
-        firsts = itertools.accumulate(map(len, self.lengths), initial=self.first)
-        return pa.concat_tables(map(_conform, self.tables, itertools.repeat(schema), firsts))
+        try:
+            return pa.concat_tables(_conform(table, schema, self.first) for table in self.tables)
+        except FerrankError:
+            # One of them raises, and is named.
+            return pa.concat_tables(_conform(table, schema, number) for number, table in self.numbered())
 
 
-def _joined(run: list[pa.Table]) -> pa.Table:
-    """Return partitions with the same columns as one table."""
-    return run[0] if len(run) == 1 else pa.concat_tables(run).unify_dictionaries().combine_chunks()
+def _joined(run: list[pa.Table]) -> list[tuple[pa.Table, list[int]]]:
+    """Return partitions with the same columns as one table, or as several, with their numbers of rows."""
+    lengths = [table.num_rows for table in run]
+    if len(run) > 1:
+        # There may be more categories together than codes.
+        with suppress(pa.ArrowException):
+            return [(pa.concat_tables(run).unify_dictionaries().combine_chunks(), lengths)]
+    return [(table, [length]) for table, length in zip(run, lengths, strict=True)]
 
 
 def _slices(table: pa.Table, lengths: Sequence[int]) -> Iterator[pa.Table]:

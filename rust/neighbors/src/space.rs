@@ -210,7 +210,7 @@ struct ExpectedDifferences {
     values: Large<f64>,
 }
 
-/// Expected differences of some features that are held before they are written row by row.
+/// Expected differences of some features that are held before they are written row by row, where one feature has no more.
 const EXPECTED_TOGETHER: usize = 1 << 22;
 /// Most of these features, if there are not more threads: they fill two lines of the cache.
 const MOST_TOGETHER: usize = 16;
@@ -253,7 +253,7 @@ impl Space {
         let mut values = Large::zeros(n_rows * line);
         let of_class = n_rows.max(1);
         let most = EXPECTED_TOGETHER / (of_class * self.n_classes);
-        let together = most.clamp(rayon::current_num_threads(), MOST_TOGETHER.max(rayon::current_num_threads()));
+        let together = most.clamp(1, MOST_TOGETHER.max(rayon::current_num_threads())).min(features.len());
         let mut found = vec![0.0; together * self.n_classes * of_class];
         for (number, features) in features.chunks(together).enumerate() {
             let of_features = found.par_chunks_exact_mut(self.n_classes * of_class).zip(features);
