@@ -676,6 +676,28 @@ def test_of_partitions_that_are_worked_on_together_one_that_cannot_be_read_is_na
         fr.rank([dask.delayed(part) for part in mixed], "y", n_estimators=2)
 
 
+@pytest.mark.parametrize("ranker", [fr.ForestRanker(n_estimators=5), fr.ReliefRanker(n_iterations=20)])
+@pytest.mark.parametrize("are_larger", [False, True])
+def test_partitions_that_were_held_can_be_made_anew(
+    are_larger: bool,
+    ranker: fr.ForestRanker | fr.ReliefRanker,
+    frame: pd.DataFrame,
+    cluster: distributed.LocalCluster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No worker may hold all; with ``are_larger`` workers turn out not to hold their partitions, either."""
+    from ferrank.distributed import plan
+
+    monkeypatch.setattr(plan._Run, "_fits", lambda *_: False)
+    if are_larger:
+        monkeypatch.setattr(plan._Run, "_can_hold", lambda run, _: not run._held)
+    known = frame.drop(columns="z").dropna()
+    parts = [dask.delayed(known[n::3].reset_index(drop=True)) for n in range(3)]
+    with distributed.Client(cluster):
+        found = fr.rank(parts, "y", ranker=ranker)
+    assert same(found, fr.rank(pd.concat([known[n::3] for n in range(3)]), "y", ranker=ranker))
+
+
 def counted(number: int, rows: pd.DataFrame, folder: str) -> pd.DataFrame:
     """Return ``rows``, and leave a file for each time that they were made."""
     tempfile.mkstemp(prefix=f"{number}-", dir=folder)

@@ -128,6 +128,7 @@ class _Run:
         self._token = f"ferrank-{uuid.uuid4().hex}"
         self._ledger: Ledger | None = None
         self._held: list[Any] = []
+        self._not_held: list[Any] = []
 
     def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
         """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
@@ -142,6 +143,9 @@ class _Run:
         self._kept = _kept(counts)
         self._checksums = [tuple(count.checksum for count in of_batch) for of_batch in counts]
         self._size = sum(count.size for of_batch in counts for count in of_batch)
+        if not self._can_hold(self._size):
+            # Those that were sized are smaller than the others.
+            self._let_go_of_partitions()
         full = [number for number, kept in enumerate(self._kept) if kept]
         # To compare them takes larger samples of each.
         profiles = self._profiles(self._kept, None, sampled_apart=compare)
@@ -178,8 +182,8 @@ class _Run:
         Partitions that take little of the workers' memory are read once and held.
         """
         n_partitions, together = len(self._partitions.parts), 1
-        is_held, rooms = False, self._scheduler.rooms
-        if not alone and (rooms or n_partitions > _FEW):
+        is_held = False
+        if not alone and (self._scheduler.rooms or n_partitions > _FEW):
             n_sized = _SIZED if n_partitions > _FEW else 1
             self._firsts = [number * n_partitions // n_sized for number in range(n_sized)]
             # Held, so that it need not be made again if all are.
@@ -187,8 +191,7 @@ class _Run:
             counts = self._compute(self._counts(self._batches, roles, None), "counting")
             sizes = [count.size for of_batch in counts for count in of_batch]
             size = n_partitions * sum(sizes) // n_sized
-            left = sum(room.left(SPILL_FRACTION) - room.spillable for room in rooms)
-            is_held = bool(rooms) and _HELD * size <= left
+            is_held = self._can_hold(size)
             if is_held:
                 _log.info("memory plan: partitions take about %d MiB, and are read once", size >> 20)
             if n_partitions > _FEW:
@@ -201,13 +204,20 @@ class _Run:
             self._partitions.batch(first, min(first + together, n_partitions)) for first in self._firsts
         ]
         if is_held:
-            batches = self._held = self._scheduler.hold(batches)
-        return batches
+            self._not_held, self._held = batches, self._scheduler.hold(batches)
+        return self._held or batches
+
+    def _can_hold(self, size: int) -> bool:
+        """Return whether workers may hold partitions of ``size`` bytes, beside what they hold and need."""
+        rooms, own = self._scheduler.rooms, size if self._held else 0
+        left = sum(room.left(SPILL_FRACTION) - room.spillable for room in rooms) + own
+        return bool(rooms) and _HELD * size <= left
 
     def _let_go_of_partitions(self) -> None:
-        """Let go of the partitions that are held."""
-        self._scheduler.let_go(self._held)
-        self._held = []
+        """Let go of the partitions that are held; what reads them from now on makes them anew."""
+        if self._held:
+            self._scheduler.let_go(self._held)
+            self._batches, self._held = self._not_held, []
 
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""
