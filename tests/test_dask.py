@@ -698,6 +698,31 @@ def test_partitions_that_were_held_can_be_made_anew(
     assert same(found, fr.rank(pd.concat([known[n::3] for n in range(3)]), "y", ranker=ranker))
 
 
+@pytest.mark.parametrize("target", ["y", "code"])
+@pytest.mark.parametrize(
+    "values", [[5, 3, 9, 1], [0.5, 2.5, -1.0, 9.0], list(pd.date_range("2020", periods=4))]
+)
+def test_categories_of_numbers_and_dates_are_nominal_in_partitions_too(
+    values: list[Any], target: str
+) -> None:
+    rng = np.random.default_rng(0)
+    code = pd.Categorical.from_codes(rng.integers(0, 4, 90), values)
+    table = pd.DataFrame({"a": rng.normal(size=90), "code": code, "y": ["p", "q", "r"] * 30})
+    one_less = table[:30].assign(code=table["code"][:30].cat.remove_categories(values[0]))
+    nothing = table[60:].assign(code=pd.Categorical([None] * 30))
+    whole = pd.concat([one_less.astype({"code": object}), table[30:60], nothing.astype({"code": object})])
+    whole["code"] = pd.Categorical(whole["code"], values)
+    for ranker in (
+        fr.ForestRanker(n_estimators=5, unlabelled="ignore"),
+        fr.ReliefRanker(unlabelled="ignore"),
+    ):
+        with dask.config.set(scheduler="threads"):
+            parts = [dask.delayed(part) for part in (one_less, table[30:60], nothing)]
+            found = fr.rank(parts, target, ranker=ranker)
+        assert found.task == "classification"
+        assert same(found, fr.rank(whole, target, ranker=ranker))
+
+
 def counted(number: int, rows: pd.DataFrame, folder: str) -> pd.DataFrame:
     """Return ``rows``, and leave a file for each time that they were made."""
     tempfile.mkstemp(prefix=f"{number}-", dir=folder)

@@ -765,3 +765,19 @@ class HuggingFace:
 def test_an_empty_iterator() -> None:
     with pytest.raises(fr.DataError, match="an iterator without a table"):
         fr.rank(iter([]), "y")
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_columns_with_an_empty_chunk_beside_others_in_one_piece(kind: pa.DataType) -> None:
+    values, nothing = pa.array(np.arange(40.0)), pa.array([], pa.float64())
+    parts = pa.chunked_array([values[:20], nothing, values[20:]])
+    text = (
+        pa.array(["p", "q"] * 20).dictionary_encode()
+        if pa.types.is_dictionary(kind)
+        else pa.array(["p", "q"] * 20, kind)
+    )
+    table = pa.table({"a": parts, "y": text})
+    assert fr.rank(table, "y", n_estimators=5).n_rows == 40
+    assert fr.rank(table[5:], "y", n_estimators=5).n_rows == 35

@@ -179,7 +179,17 @@ def _table(part: Any, what: str) -> pa.Table:
         if part.ndim != 2:
             raise ColumnTypeError(f"{what}: an array of {part.ndim} dimensions; use (n_rows, n_columns)")
         part = {f"x{number}": column for number, column in enumerate(part.T)}
-    return arrow_table(part)
+    return _without_empty_dictionaries(arrow_table(part))
+
+
+def _without_empty_dictionaries(table: pa.Table) -> pa.Table:
+    """Return ``table`` without the types of dictionaries that have no entries, which say nothing."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and not any(
+            len(chunk.dictionary) for chunk in table.column(place).chunks
+        ):
+            table = table.set_column(place, pa.field(field.name, pa.null()), pa.nulls(table.num_rows))
+    return table
 
 
 def _side_columns(
@@ -237,6 +247,8 @@ def _conform(part: pa.Table, schema: pa.Schema, number: int) -> pa.Table:
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     try:
+        if pa.types.is_dictionary(field.type):
+            return column.cast(field.type.value_type).dictionary_encode()
         return column.cast(field.type)
     except pa.ArrowException as error:
         raise ColumnTypeError(
@@ -248,7 +260,8 @@ def columns_of(parts: Sequence[pa.Schema]) -> pa.Schema:
     """Return the schema to which all partitions can be brought.
 
     A partition without any value of a column may have it in another type, and one may lack categories that
-    others have: dictionaries become plain columns, texts of all kinds one, and types are widened.
+    others have: dictionaries of texts become plain columns, texts of all kinds one, and types are widened.
+    Dictionaries of numbers or dates stay dictionaries, since these are nominal.
     """
     names = parts[0].names
     for number, schema in enumerate(parts):
@@ -271,7 +284,10 @@ def _widened(fields: Sequence[pa.Field]) -> pa.Field:
                 f"partition {number}: column '{field.name}' is {field.type}, in the partitions before "
                 f"{widest.type}; use one type"
             ) from error
-    return widest
+    is_nominal = any(pa.types.is_dictionary(field.type) for field in fields)
+    if not is_nominal or _is_text(widest.type) or pa.types.is_null(widest.type):
+        return widest
+    return widest.with_type(pa.dictionary(pa.int32(), widest.type))
 
 
 def _plain(field: pa.Field) -> pa.Field:

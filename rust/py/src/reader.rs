@@ -59,6 +59,10 @@ impl Iterator for Checked {
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.0.next()?.and_then(|batch| {
+            // pyarrow hands over an empty slice from within a text with an offset beyond the text.
+            if batch.num_rows() == 0 {
+                return Ok(RecordBatch::new_empty(batch.schema()));
+            }
             for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
                 let simple = field.data_type().is_primitive();
                 if !simple && !matches!(field.data_type(), DataType::Boolean | DataType::Null) {
