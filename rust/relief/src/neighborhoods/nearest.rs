@@ -24,7 +24,7 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Phase;
 
 /// Bytes of the pairs of blocks that a thread adds together. With as many as there are, 10,000 rows x 100 features of 20
-/// classes took 1.2 times the time; with a quarter of these bytes, 20,000 x 300 of two classes 1.1 times.
+/// classes took 1.1 times the time; with a quarter of these bytes, 20,000 x 300 of two classes 1.1 times.
 const TOGETHER_BYTES: usize = 32 << 20;
 /// Queries whose neighbors are searched together, where no blocks of them are summed up.
 const SEARCHED: usize = 64;
