@@ -40,7 +40,11 @@ def table() -> pa.Table:
     columns["word"] = rng.choice(["a", "b", "c", "d"], size=ROWS)
     columns["y"] = 2 * columns["x0"] + (columns["word"] == "b") + rng.normal(size=ROWS)
     columns["kind"] = np.where(columns["y"] + columns["x1"] > 0, "high", "low")
-    return pa.table(columns)
+    table = pa.table(columns)
+    # What the first rankings import takes 50 MB, and is nothing that they hold.
+    for ranker in (fr.ForestRanker(n_estimators=2), fr.ReliefRanker()):
+        fr.rank(table[:100].drop(["kind"]), "y", ranker=ranker)
+    return table
 
 
 def _little() -> int:
