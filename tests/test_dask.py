@@ -676,7 +676,12 @@ def test_of_partitions_that_are_worked_on_together_one_that_cannot_be_read_is_na
         fr.rank([dask.delayed(part) for part in mixed], "y", n_estimators=2)
 
 
-@pytest.mark.parametrize("ranker", [fr.ForestRanker(n_estimators=5), fr.ReliefRanker(n_iterations=20)])
+each_ranker = pytest.mark.parametrize(
+    "ranker", [fr.ForestRanker(n_estimators=5), fr.ReliefRanker(n_iterations=20)]
+)
+
+
+@each_ranker
 @pytest.mark.parametrize("are_larger", [False, True])
 def test_partitions_that_were_held_can_be_made_anew(
     are_larger: bool,
@@ -690,7 +695,7 @@ def test_partitions_that_were_held_can_be_made_anew(
 
     monkeypatch.setattr(plan._Run, "_fits", lambda *_: False)
     if are_larger:
-        monkeypatch.setattr(plan._Run, "_can_hold", lambda run, _: not run._held)
+        monkeypatch.setattr(plan._Run, "_can_hold", lambda run, _: not run._are_held)
     known = frame.drop(columns="z").dropna()
     parts = [dask.delayed(known[n::3].reset_index(drop=True)) for n in range(3)]
     with distributed.Client(cluster):
@@ -729,7 +734,7 @@ def counted(number: int, rows: pd.DataFrame, folder: str) -> pd.DataFrame:
     return rows
 
 
-@pytest.mark.parametrize("ranker", [fr.ForestRanker(n_estimators=5), fr.ReliefRanker(n_iterations=20)])
+@each_ranker
 @pytest.mark.parametrize("is_held", [False, True])
 def test_partitions_that_workers_can_hold_are_made_once(
     is_held: bool,

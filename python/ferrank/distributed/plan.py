@@ -49,7 +49,7 @@ _SIZED = 8
 _BATCH_BYTES = 32 << 20
 """Most bytes of partitions that are worked on together."""
 _HELD = 2
-"""Share of what workers have left for the partitions that are read once and held: one in so many."""
+"""Partitions are held if so many times their bytes fit into what workers have left."""
 _DRIFTED_NAMED = 3
 
 
@@ -127,8 +127,7 @@ class _Run:
         self._scheduler, self._progress = scheduler, progress
         self._token = f"ferrank-{uuid.uuid4().hex}"
         self._ledger: Ledger | None = None
-        self._held: list[Any] = []
-        self._not_held: list[Any] = []
+        self._are_held = False
 
     def profile(self, roles: dict[str, Any], *, compare: bool) -> None:
         """Count the rows, and learn what must be known of them; ``compare``: warn if partitions differ."""
@@ -179,10 +178,10 @@ class _Run:
     def _batched(self, roles: dict[str, Any], *, alone: bool) -> list[Any]:
         """Return partitions as they are worked on together: many small ones, or each ``alone``.
 
-        Partitions that take little of the workers' memory are read once and held.
+        Partitions are read once and held if workers have the memory.
         """
         n_partitions, together = len(self._partitions.parts), 1
-        is_held = False
+        are_held = False
         if not alone and (self._scheduler.rooms or n_partitions > _FEW):
             n_sized = _SIZED if n_partitions > _FEW else 1
             self._firsts = [number * n_partitions // n_sized for number in range(n_sized)]
@@ -191,33 +190,34 @@ class _Run:
             counts = self._compute(self._counts(self._batches, roles, None), "counting")
             sizes = [count.size for of_batch in counts for count in of_batch]
             size = n_partitions * sum(sizes) // n_sized
-            is_held = self._can_hold(size)
-            if is_held:
+            are_held = self._can_hold(size)
+            if are_held:
                 _log.info("memory plan: partitions take about %d MiB, and are read once", size >> 20)
             if n_partitions > _FEW:
                 together = max(1, min(_BATCH_BYTES // max(*sizes, 1), n_partitions // self._n_tasks()))
                 _log.info("%d partitions are worked on together", together)
-            if not is_held or together > 1:
+            if not are_held or together > 1:
                 self._scheduler.let_go(self._batches)
         self._firsts = list(range(0, n_partitions, together))
-        batches = [
-            self._partitions.batch(first, min(first + together, n_partitions)) for first in self._firsts
-        ]
-        if is_held:
-            self._not_held, self._held = batches, self._scheduler.hold(batches)
-        return self._held or batches
+        self._are_held = are_held
+        return self._scheduler.hold(self._made()) if are_held else self._made()
+
+    def _made(self) -> list[Any]:
+        """Return the batches as they are made of their partitions."""
+        ends = [*self._firsts[1:], len(self._partitions.parts)]
+        return [self._partitions.batch(*span) for span in zip(self._firsts, ends, strict=True)]
 
     def _can_hold(self, size: int) -> bool:
         """Return whether workers may hold partitions of ``size`` bytes, beside what they hold and need."""
-        rooms, own = self._scheduler.rooms, size if self._held else 0
+        rooms, own = self._scheduler.rooms, size if self._are_held else 0
         left = sum(room.left(SPILL_FRACTION) - room.spillable for room in rooms) + own
         return bool(rooms) and _HELD * size <= left
 
     def _let_go_of_partitions(self) -> None:
         """Let go of the partitions that are held; what reads them from now on makes them anew."""
-        if self._held:
-            self._scheduler.let_go(self._held)
-            self._batches, self._held = self._not_held, []
+        if self._are_held:
+            self._scheduler.let_go(self._batches)
+            self._batches, self._are_held = self._made(), False
 
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""
@@ -247,7 +247,7 @@ class _Run:
         if settings["per_target"]:
             return self._grow_per_target(settings["n_estimators"])
         codes = self._codes(self._kept, self._profile_of_all, None)
-        if self._held:
+        if self._are_held:
             codes = self._persist(codes, "coding", codes)
             self._let_go_of_partitions()
         return self._gather(self._grow(codes, (0, self._known.n_keys), None))

@@ -111,21 +111,21 @@ impl MissingModel {
     }
 
     /// Sets `out`, n_classes x n_rows, to the differences between the values of a `column` and missing values of each class.
-    /// `classes` are those of the rows, or empty.
+    /// `classes` holds the class of each row, or is empty.
     ///
     /// Sorted values are looked up from the lowest to the highest, which takes a quarter of the time of as many searches.
     pub(crate) fn differences(&self, column: &[f64], classes: &[u16], out: &mut [f64]) {
         let own = |row: usize| classes.get(row).map_or(0, |&class| usize::from(class));
-        let mut sorted: Vec<(f64, u32)> =
+        let mut known: Vec<(f64, u32)> =
             (column.iter().copied().zip(0..)).filter(|(value, _)| !value.is_nan()).collect();
         let is_numeric = matches!(self, MissingModel::Expected(distribution) if distribution.known[0].is_numeric());
         if is_numeric {
-            sorted.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
+            known.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
         }
         for (class, out) in out.chunks_exact_mut(column.len().max(1)).enumerate() {
             match self {
-                MissingModel::Expected(distribution) if is_numeric => distribution.known[class].walk(&sorted, out),
-                model => sorted.iter().for_each(|&(value, row)| out[row as usize] = model.one(value, class)),
+                MissingModel::Expected(distribution) if is_numeric => distribution.known[class].walk(&known, out),
+                model => known.iter().for_each(|&(value, row)| out[row as usize] = model.one(value, class)),
             }
             for (row, out) in out.iter_mut().enumerate().filter(|(row, _)| column[*row].is_nan()) {
                 *out = self.two(own(row), class);
@@ -148,8 +148,8 @@ impl MissingModel {
     /// the plane are sums of absolute differences. NaN for a nominal feature.
     ///
     /// For expected differences they are half the means of the lower and of the upper half of the known values (Jensen's
-    /// inequality for each half), for informative ones the distance from known values is exact. In the place of values alone,
-    /// the sum of expected coordinates does, the mean.
+    /// inequality for each half), for informative ones the distance from known values is exact. Where a known value is v alone,
+    /// the sum of the coordinates takes their place: of expected ones, the mean of the known values.
     pub fn substitute(&self, class: usize) -> [f64; 2] {
         match self {
             MissingModel::Expected(distribution) => distribution.known[class].means().map(|mean| mean / 2.0),

@@ -19,7 +19,7 @@ pub(crate) const BLOCK_ROWS: usize = 64;
 const TOGETHER: usize = 8;
 /// Values in a tile of rows read anew: few beside the queries, enough to keep threads busy.
 const TILE_VALUES: usize = 1 << 20;
-/// Rows that are converted together where all are held, if a batch has so many.
+/// Rows that are converted together where all rows are held in memory, if a batch has that many.
 const HELD_ROWS: usize = 1 << 10;
 
 /// Rows of `width` features in a tile.

@@ -183,7 +183,7 @@ pub(crate) fn bytes_over_parts(
     2.0 * rows as f64 * row_bytes as f64 + tree
 }
 
-/// The number of examples of a bag of so many `rows`, and the expected number of distinct rows in it.
+/// The number of examples in a bag that is drawn from `rows` rows, and the expected number of distinct rows in it.
 fn bag_size(params: &ForestParams, rows: u64) -> (f64, f64) {
     let n = rows as f64;
     if !params.bootstraps() {
@@ -193,7 +193,7 @@ fn bag_size(params: &ForestParams, rows: u64) -> (f64, f64) {
     (draws, -n * (-draws / n).exp_m1())
 }
 
-/// The greatest number of leaves of a tree whose bag has so many distinct `rows` and so many `examples`.
+/// The greatest number of leaves of a tree whose bag has `rows` distinct rows and `examples` examples.
 fn most_leaves(params: &ForestParams, rows: f64, examples: f64) -> f64 {
     let of_depth = params.max_depth.map_or(f64::INFINITY, |depth| (depth as f64).exp2());
     rows.min(examples / params.min_samples_leaf.max(1) as f64).min(of_depth)

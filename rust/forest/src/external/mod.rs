@@ -74,7 +74,8 @@ pub(super) fn grow(
     grow_in(context, &MemoryPlan::new(context, budget)?, Place::Store(scratch), (subset, sample), trees, each)
 }
 
-/// Greatest number of bytes of sums in a request. Each part holds as many, and so does what adds up those of several parts.
+/// Most bytes of sums in a request. Each part holds that many, and so does the task that adds up the sums of several
+/// parts.
 const SUMS_OF_PARTS: usize = 16 << 20;
 
 /// Grows `trees` as [`grow`] does, over rows whose codes are in `parts`.
@@ -206,8 +207,8 @@ enum Shown<'a> {
     InParts { oob: &'a OobContext<'a>, splits: usize, leaves: usize },
 }
 
-/// Grows the subtrees of `tree`, adds up the scores of all splits and predicts the tracked rows. `columns` are those of all
-/// features, for trees that are shown in parts.
+/// Grows the subtrees of `tree`, adds up the scores of all splits and predicts the tracked rows. `columns` are the columns of
+/// all features, for trees that are shown in parts.
 fn finish(
     context: GrowContext<'_>,
     tree: &mut UpperTree,

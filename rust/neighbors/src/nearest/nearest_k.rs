@@ -53,7 +53,7 @@ pub struct NearestParams {
 }
 
 impl NearestParams {
-    /// How many of the nearest may be in any order in a list of `n` rows, or of the nearest of so many.
+    /// How many of the nearest may be in any order in a list of `n` rows, or in the list of the nearest of `n` candidates.
     pub fn n_unordered(self, n: usize) -> usize {
         if n < self.k { 0 } else { self.unordered.min(self.k) }
     }
@@ -349,7 +349,7 @@ impl NearestK {
         let mut rest = &mut candidates[..];
         let n_unordered = self.params.n_unordered(rest.len());
         if n_unordered > 0 {
-            // Those that are nearer than all but n_unordered − 1 others, and those of which that is not certain.
+            // Candidates before `near` are certainly among the first n_unordered, candidates from `end` on certainly not.
             let (mut near, mut end) = (n_unordered, n_unordered);
             if n_unordered < rest.len() && !error.is_zero() {
                 let (first_after, last) = (lowest(&rest[n_unordered]), highest(&rest[n_unordered - 1]));

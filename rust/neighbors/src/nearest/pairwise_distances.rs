@@ -37,7 +37,7 @@ impl PairwiseDistances {
         PanelPairs::new(panels.len(), fill).map(PairwiseDistances)
     }
 
-    /// Sets `lines` to the distances between the rows of panel `one` and those of panel `other`.
+    /// Sets `lines` to the distances between the rows of panel `one` and the rows of panel `other`.
     pub(super) fn copy(&self, one: usize, other: usize, lines: &mut Lines) {
         let tile = self.0.tile(one, other);
         if one <= other {

@@ -24,7 +24,7 @@ impl<T: bytemuck::Pod + Send> PanelPairs<T> {
     /// `fill` writes the tiles of a panel with itself and each panel after it.
     ///
     /// # Errors
-    /// Those of `fill`.
+    /// An error that `fill` returns.
     pub(super) fn new<E: Send>(
         n_panels: usize,
         fill: impl Fn(usize, &mut [[[T; LANES]; LANES]]) -> Result<(), E> + Sync,

@@ -35,6 +35,11 @@ const SEARCHED: usize = 64;
 /// one takes the place of one that is left out.
 pub(super) struct Nearest(NearestParams);
 
+/// Queries of the largest of `blocks`, at least 1.
+fn most_queries(blocks: &[Queries<'_>]) -> usize {
+    blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(0).max(1)
+}
+
 /// Shares of the ranks 1 … n, which sum to 1 (Robnik-Šikonja and Kononenko 1999 Eq. 13, 14).
 pub(crate) fn rank_shares(n: usize, sigma: Option<f64>) -> Vec<f64> {
     // Times exp(1/σ²), or all of them could underflow.
@@ -116,10 +121,10 @@ impl Nearest {
         let Prepared { space, layout, monitor, limits, .. } = data;
         let n_features = space.shapes.len();
         let search = Search { space, layout, params: self.0, monitor, arch: Arch::new() };
-        let largest = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(1).max(1);
+        let largest = most_queries(blocks);
         let n_queries = blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>();
-        let lists_bytes = data.n_rows * bytes(self.0.k, data.space.n_classes);
-        let query_bytes = bytes(self.0.k, data.space.n_classes) + pairs_bytes;
+        let list_bytes = bytes(self.0.k, data.space.n_classes);
+        let (lists_bytes, query_bytes) = (data.n_rows * list_bytes, list_bytes + pairs_bytes);
         let groups = |query_bytes: usize| blocks.chunks((limits.group / query_bytes / largest).max(1));
         let queries =
             |group: &[Queries<'_>]| -> Vec<u32> { group.iter().flat_map(|(_, queries)| *queries).copied().collect() };
@@ -162,7 +167,7 @@ struct Pairs<'a> {
     /// The values of the queries; empty where the table is sparse and holds them.
     query_rows: &'a Rows,
     params: NearestParams,
-    /// Of a query.
+    /// Bytes of the pairs of a query.
     pairs_bytes: usize,
 }
 
@@ -179,8 +184,7 @@ impl Pairs<'_> {
         monitor.enter(Phase::Summing, *n_rows as u64);
         // Blocks that are added together share the rows in the cache; sparse ones check for a stop after each.
         let together = if !matches!(table, Table::Sparse(_)) {
-            let largest = blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(0);
-            let block_bytes = (largest * self.pairs_bytes).max(1);
+            let block_bytes = (most_queries(blocks) * self.pairs_bytes).max(1);
             blocks.len().div_ceil(rayon::current_num_threads()).min(TOGETHER_BYTES / block_bytes).max(1)
         } else {
             1

@@ -298,8 +298,8 @@ fn examples(context: DistanceContext<'_>, [query, row]: [u32; 2]) -> [Example<'_
     context.pair(queries.numbers[query as usize], rows.numbers[row as usize])
 }
 
-/// The `differences` of two rows, with those of missing values, which are `expected` of the values of the first and of the
-/// second.
+/// The `differences` of two rows, where NaN stands for a missing value, with expected differences in the place of NaN: first
+/// those of the values of row `a`, then those of row `b`.
 ///
 /// One by one they take three times as long where a tenth of all values is missing.
 #[inline(always)]

@@ -22,7 +22,7 @@ use crate::pieces::{PieceFile, Pieces, WAITING};
 pub(super) struct PartSums {
     scale: ErrorScale,
     sums: ErrorSums,
-    /// Those of all features.
+    /// The columns of all features.
     columns: Arc<TreeColumns>,
     /// n_columns; whether the tree tests the feature.
     tested: Vec<bool>,
