@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -37,8 +38,6 @@ class Forest:
     ----------
     core : object
         The forest of the engine.
-    oob : dict, optional
-        What the engine found out of bag.
 
     Attributes
     ----------
@@ -62,8 +61,10 @@ class Forest:
     {'y': ['false', 'true']}
     """
 
-    def __init__(self, core: _core.Forest, oob: dict[str, Any] | None = None) -> None:
-        self._core, self._oob = core, oob
+    def __init__(self, core: _core.Forest) -> None:
+        self._core = core
+        self._oob: tuple[Array, list[tuple[str, float]]] | None = None
+        self._lock = threading.Lock()
         about = self._about = json.loads(core.description())
         self.task: str = about["task"]
         self.features: list[str] = [feature["name"] for feature in about["features"]]
@@ -288,17 +289,29 @@ class Forest:
     @property
     def oob_scores(self) -> dict[str, tuple[str, float]] | None:
         """By target, a measure and its value in rows that are out of bag; None where they are not known."""
-        if self._oob is None or self._oob["unknown"] is not None:
-            return None
-        return dict(zip(self.targets, self._oob["scores"], strict=True))
+        found = self._predict_oob()
+        return None if found is None else dict(zip(self.targets, found[1], strict=True))
 
     @property
     def no_oob(self) -> str | None:
         """Why nothing is known of out-of-bag rows: the setting, and what would do."""
-        if self._oob is None:
-            return "the forest was read from a file, which has no rows"
-        reason: str | None = self._oob["unknown"]
-        return reason
+        return self._core.no_oob
+
+    def _predict_oob(self) -> tuple[Array, list[tuple[str, float]]] | None:
+        """Return what is predicted out of bag, n_rows x n_components, and the scores; None where not known.
+
+        The first call predicts, and the engine then releases the codes of the rows.
+        """
+        with self._lock:
+            if self._oob is None and self.no_oob is None:
+                self._oob = finish(self._core.take_oob(), None)
+            return self._oob
+
+    def _predict_oob_of_many(self) -> None:
+        """Predict out-of-bag rows at once if the codes of the rows take more memory than the trees."""
+        of_rows, of_nodes = self._core.n_bytes()
+        if of_rows > of_nodes:
+            self._predict_oob()
 
     def _kinds(self) -> list[str]:
         return [target["kind"] for target in self._about["targets"]]

@@ -287,8 +287,9 @@ class ForestPlan(EnginePlan):
         settings = self._settings()
         started = time.perf_counter()
         run = _core.accumulate_and_keep(source, roles, settings, *self._resources(), profile=profile)
-        accumulator, forest, oob = finish(run, progress)
-        kept = Forest(forest, oob)
+        accumulator, forest = finish(run, progress)
+        kept = Forest(forest)
+        kept._predict_oob_of_many()
         if isinstance(self.keep_trees, str | os.PathLike):
             kept.save(self.keep_trees)
         seconds = time.perf_counter() - started

@@ -50,7 +50,9 @@ class PredictingRanker(StreamRanker):
         elif name == "partial_fit":
             raise UnavailableError("keep_trees: not available with partial_fit; leave one of the two out")
         elif name in _OF_BAGS and "forest_" in self.__dict__:
-            reason = self.forest_.no_oob or ""
+            if (reason := self.forest_.no_oob) is None:
+                self._predict_oob()
+                return self.__dict__[name]
             if not reason.startswith("bootstrap"):
                 raise UnavailableError(f"{name}: it is not known; {reason}")
             raise UnavailableError(
@@ -58,6 +60,21 @@ class PredictingRanker(StreamRanker):
                 "some out"
             )
         return super().__getattr__(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Predict out-of-bag rows first: a pickled forest does not have the rows."""
+        if "forest_" in self.__dict__ and not set(_OF_BAGS) & set(self.__dict__):
+            self._predict_oob()
+        state: dict[str, Any] = super().__getstate__()
+        return state
+
+    def _predict_oob(self) -> None:
+        """Set the attributes of out-of-bag rows, if these can be predicted."""
+        if (found := self.forest_._predict_oob()) is not None:
+            values, scores = found
+            numbers = np.array([value for _, value in scores])
+            self.oob_score_ = float(numbers[0]) if len(numbers) == 1 else numbers
+            self.oob_prediction_ = self._by_target(values)
 
     def _forget_trees(self) -> None:
         """Remove what an earlier fit kept."""
@@ -78,11 +95,6 @@ class PredictingRanker(StreamRanker):
         ]
         if classes:
             self.classes_ = classes[0] if len(self._labels) == 1 else classes
-        scores, values = forest.oob_scores, None if forest._oob is None else forest._oob["values"]
-        if scores is not None and values is not None:
-            found = np.array([value for _, value in scores.values()])
-            self.oob_score_ = float(found[0]) if len(found) == 1 else found
-            self.oob_prediction_ = self._by_target(values)
 
     def _by_target(self, components: Array) -> Any:
         """Return means and shares, n_rows x n_components, in the shapes of scikit-learn."""

@@ -261,6 +261,11 @@ impl CodeStore {
         }
     }
 
+    /// Bytes that the codes of all rows take.
+    pub fn code_bytes(&self) -> usize {
+        self.rows * self.row_bytes() + self.sparse.as_ref().map_or(0, |codes| codes.n_bytes())
+    }
+
     /// Bytes that the codes of a row take in bands.
     pub fn row_bytes(&self) -> usize {
         self.chunks.first().map_or(0, |chunk| chunk.narrow.row_bytes() + chunk.wide.row_bytes())

@@ -216,7 +216,7 @@ fn grow_forest(
                 let own = Prepared::profile(&intake, &single_target(params), Some(&resources))?;
                 Ok(Prepared { is_part: prepared.is_part, ..own })
             })?;
-            forest = keeper.map(|keeper| keeper.finish(&prepared.store));
+            forest = keeper.map(|keeper| keeper.finish(prepared.store, params, options.threads));
         }
         Ok((checkpoint.close()?, forest))
     })

@@ -208,12 +208,8 @@ impl Prepared {
         let space = if self.outside.is_none() { space.hold(&self.store) } else { space };
         if !params.shadows {
             let context = GrowContext { store: &self.store, space: &space, params, monitor };
-            let ensemble = keeper.map(|(keeper, of_run)| keeper.ensemble(context, trees[0], (of_run, subset)));
-            self.grow_in(context, subset, trees, (checkpoint, ensemble.as_ref()))?;
-            if let Some(ensemble) = ensemble {
-                ensemble.finish();
-            }
-            return Ok(());
+            let ensemble = keeper.map(|(keeper, of_run)| keeper.ensemble(&self.store, (of_run, subset)));
+            return self.grow_in(context, subset, trees, (checkpoint, ensemble.as_ref()));
         }
         let block = |&tree: &u64| shadows::block(tree, self.store.codings.len(), params);
         for trees in trees.chunk_by(|a, b| block(a) == block(b)) {
@@ -253,8 +249,7 @@ impl Prepared {
         let sample = RowSample::new(context, subset, self.is_part);
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // In their order, since a keeper makes a tree wait until those before it have come.
-        trees.iter().par_bridge().try_for_each(|&tree| {
+        trees.par_iter().with_max_len(1).try_for_each(|&tree| {
             let worker = free().pop();
             let mut worker = worker.unwrap_or_else(|| TreeWorker::new(context, sample.as_ref()).keep(keeper));
             checkpoint.add(tree, worker.contribution(oob.as_ref(), tree)?)?;

@@ -8,7 +8,7 @@ use arrow_pyarrow::{IntoPyArrow, Table};
 use arrow_schema::SchemaRef;
 use ferrank::forest::{self, KeptForest, OobPredictions, Output};
 use ferrank::source::ChunkSource;
-use ferrank::{Error, Result, RunOptions, profile::Profile};
+use ferrank::{Error, RunOptions, profile::Profile};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -64,10 +64,35 @@ impl Forest {
 
     /// The nodes of all trees, and the number of nodes of each tree.
     fn nodes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Vec<usize>)> {
-        let batches = self.0.batches().to_vec();
+        let batches = self.0.batches().collect::<Vec<_>>();
         let lengths = batches.iter().map(|batch| batch.num_rows()).collect();
         let schema = batches[0].schema();
         Ok((table(py, batches, schema)?, lengths))
+    }
+
+    /// Bytes of the codes of the rows that the forest was grown on, and bytes of its nodes.
+    fn n_bytes(&self) -> (usize, usize) {
+        (self.0.row_bytes(), self.0.node_bytes())
+    }
+
+    /// Why out-of-bag rows cannot be predicted; None if they can.
+    #[getter]
+    fn no_oob(&self) -> Option<&str> {
+        self.0.no_oob()
+    }
+
+    /// Predicts the rows that are out of bag, and forgets the codes of all rows. The result is a tuple of the predictions,
+    /// n_rows x n_components, and of the measure and the score of each target.
+    fn take_oob(&self) -> PyResult<Run> {
+        let forest = self.0.clone();
+        Run::start(
+            move |monitor| {
+                let oob = forest.oob(monitor)?;
+                forest.forget_rows();
+                Ok(oob)
+            },
+            oob_as_tuple,
+        )
     }
 
     /// Predicts the rows of `source` on `threads` threads; `what` is "values", "shares" or "leaves". The result is an Arrow
@@ -119,7 +144,7 @@ impl Forest {
     }
 }
 
-/// Grows a forest and keeps it; the result is an `Accumulator`, a `Forest`, and a dict of what is known of out-of-bag rows.
+/// Grows a forest and keeps it; the result is an `Accumulator` and a `Forest`.
 ///
 /// Arguments as for `accumulate`.
 #[pyfunction]
@@ -148,31 +173,23 @@ pub(crate) fn accumulate_and_keep(
                 .with_temp_dir(temp_dir.as_deref())
                 .with_profile(profile.as_ref())
                 .with_is_profiled(profile.is_some());
-            let found: Result<_> = forest::accumulate_and_keep(source, &roles, params, &options, monitor);
-            found.map(|(accumulator, mut forest)| {
-                let oob = forest.take_oob();
-                (accumulator, forest, oob)
-            })
+            forest::accumulate_and_keep(source, &roles, params, &options, monitor)
         },
-        |py, (accumulator, forest, oob)| {
-            let oob = oob.map(|oob| oob_as_dict(py, oob)).transpose()?;
+        |py, (accumulator, forest)| {
             let (accumulator, forest) = (Accumulator::new(accumulator), Forest(Arc::new(forest)));
-            Ok((Bound::new(py, accumulator)?, Bound::new(py, forest)?, oob).into_pyobject(py)?.into_any())
+            Ok((Bound::new(py, accumulator)?, Bound::new(py, forest)?).into_pyobject(py)?.into_any())
         },
     )
 }
 
-/// Predictions n_rows x n_components, and the score of each target; or why they are not known.
-fn oob_as_dict(py: Python<'_>, oob: OobPredictions) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("unknown", oob.values().err())?;
-    let scores = oob.scores().unwrap_or_default();
-    dict.set_item("scores", scores.iter().map(|score| (score.measure, score.value)).collect::<Vec<_>>())?;
-    let n_components = oob.n_components().max(1);
+/// Predictions n_rows x n_components, and the measure and the score of each target.
+fn oob_as_tuple(py: Python<'_>, oob: OobPredictions) -> PyResult<Bound<'_, PyAny>> {
+    let scores: Vec<(&str, f64)> = oob.scores().iter().map(|score| (score.measure, score.value)).collect();
+    let n_components = oob.n_components();
     let values = oob.into_values();
-    let n_rows = values.len() / n_components;
-    dict.set_item("values", PyArray1::from_vec(py, values).reshape([n_rows, n_components])?)?;
-    Ok(dict)
+    let n_rows = values.len() / n_components.max(1);
+    let values = PyArray1::from_vec(py, values).reshape([n_rows, n_components])?;
+    Ok((values, scores).into_pyobject(py)?.into_any())
 }
 
 /// A table of pyarrow.

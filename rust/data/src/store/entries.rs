@@ -261,6 +261,11 @@ impl SparseCodes {
         SparseCodes { zeros, numbers: numbers(slots), by_feature, by_row }
     }
 
+    /// Bytes that they take, about.
+    pub fn n_bytes(&self) -> usize {
+        (self.by_feature.len() + self.by_row.len()) * (size_of::<u32>() + size_of::<u16>())
+    }
+
     /// The number of `feature` among the sparse ones, if it is one.
     #[inline(always)]
     pub fn number(&self, feature: u32) -> Option<usize> {

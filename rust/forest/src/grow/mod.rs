@@ -192,10 +192,11 @@ impl Grower<'_> {
 
     /// Records the rows of a leaf in ascending order.
     fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
-        let start = self.tree_buffer.members.len();
-        for i in examples {
-            let count = if self.is_single { self.items.pairs[i][0] as u32 } else { self.items.counts[i] };
-            self.tree_buffer.members.push((view.origin(self.items.rows[i]), count));
+        let (members, items) = (&mut self.tree_buffer.members, &self.items);
+        let (start, rows) = (members.len(), items.rows[examples.clone()].iter().map(|&row| view.origin(row)));
+        match self.is_single {
+            true => members.extend(rows.zip(items.pairs[examples].iter().map(|pair| pair[0] as u32))),
+            false => members.extend(rows.zip(items.counts[examples].iter().copied())),
         }
         // A test without gain may have changed their order.
         self.tree_buffer.members[start..].sort_unstable();

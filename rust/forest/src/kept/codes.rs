@@ -39,10 +39,11 @@ impl RowCoder {
     ///
     /// # Errors
     /// What is wrong: more cuts of a feature than codes.
-    pub(super) fn new<'a>(head: &Head, trees: impl Iterator<Item = Nodes<'a>>) -> std::result::Result<Self, String> {
+    pub(super) fn new(head: &Head, trees: impl Iterator<Item = RecordBatch>) -> std::result::Result<Self, String> {
         let mut cuts: Vec<Vec<f64>> = vec![Vec::new(); head.features.len()];
         let mut is_tested = vec![false; head.features.len()];
-        for nodes in trees {
+        for batch in trees {
+            let nodes = Nodes::new(&batch);
             for node in (0..nodes.len()).filter(|&node| !nodes.is_leaf(node)) {
                 let feature = nodes.feature.value(node) as usize;
                 is_tested[feature] = true;

@@ -1,13 +1,14 @@
 //! A forest whose trees are kept.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
 use ferrank_runtime::error::Result;
 
 use super::head::{Head, KeptFeature, KeptTarget};
-use super::out_of_bag::OobPredictions;
+use super::out_of_bag::TrainingRows;
 use super::router::Router;
+use super::tree_tables::Trees;
 
 /// A forest whose trees are kept, which predicts.
 ///
@@ -36,21 +37,26 @@ use super::router::Router;
 /// assert_eq!(KeptForest::from_ipc(forest.to_ipc()?)?.n_trees(), 20);
 /// # Ok::<(), ferrank_runtime::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct KeptForest {
     pub(super) head: Head,
-    /// A table of nodes for each tree.
-    pub(super) batches: Vec<RecordBatch>,
+    pub(super) trees: Trees,
     /// What routes rows, once some are predicted.
     router: OnceLock<Router>,
-    /// What the out-of-bag rows get, as long as it is known.
-    oob: Option<OobPredictions>,
+    /// The rows that it was grown on, as long as they may be predicted out of bag.
+    pub(super) rows: Mutex<Option<Arc<TrainingRows>>>,
+    /// Why they cannot be.
+    pub(super) no_oob: Option<String>,
 }
 
 impl KeptForest {
-    /// The forest of trees that fit `head`.
-    pub(super) fn new(head: Head, batches: Vec<RecordBatch>, oob: Option<OobPredictions>) -> Self {
-        KeptForest { head, batches, router: OnceLock::new(), oob }
+    /// The forest of trees that fit `head`, with the rows that it was grown on, or why these cannot be predicted.
+    pub(super) fn new(
+        head: Head,
+        trees: Trees,
+        rows: std::result::Result<TrainingRows, String>,
+    ) -> Self {
+        let (rows, no_oob) = rows.map_or_else(|reason| (None, Some(reason)), |rows| (Some(Arc::new(rows)), None));
+        KeptForest { head, trees, router: OnceLock::new(), rows: Mutex::new(rows), no_oob }
     }
 
     /// What routes rows, made by the current pool at the first call.
@@ -58,13 +64,13 @@ impl KeptForest {
         if let Some(router) = self.router.get() {
             return Ok(router);
         }
-        let router = Router::new(&self.head, &self.batches)?;
+        let router = Router::new(&self.head, &self.trees)?;
         Ok(self.router.get_or_init(|| router))
     }
 
     /// Number of trees.
     pub fn n_trees(&self) -> usize {
-        self.batches.len()
+        self.trees.len()
     }
 
     /// The features, in the order of the training data.
@@ -77,9 +83,22 @@ impl KeptForest {
         &self.head.targets
     }
 
-    /// The table of the nodes of each tree.
-    pub fn batches(&self) -> &[RecordBatch] {
-        &self.batches
+    /// The table of the nodes of tree number `tree`, made at each call if the tree was not read.
+    ///
+    /// # Panics
+    /// If there is no such tree.
+    pub fn batch(&self, tree: usize) -> RecordBatch {
+        self.trees.batch(tree)
+    }
+
+    /// The tables of the nodes of all trees, one after the other.
+    pub fn batches(&self) -> impl Iterator<Item = RecordBatch> {
+        self.trees.batches()
+    }
+
+    /// Bytes of memory that the nodes take, or their tables if the forest was read.
+    pub fn node_bytes(&self) -> usize {
+        self.trees.n_bytes()
     }
 
     /// What the forest is beside its nodes, as in its file: JSON.
@@ -89,14 +108,10 @@ impl KeptForest {
     pub fn description(&self) -> Result<String> {
         self.head.to_json()
     }
+}
 
-    /// Takes the predictions for the rows that the forest was grown on; `None` for a forest that was read.
-    pub fn take_oob(&mut self) -> Option<OobPredictions> {
-        self.oob.take()
-    }
-
-    /// Predictions for the rows that the forest was grown on; `None` for a forest that was read.
-    pub fn oob(&self) -> Option<&OobPredictions> {
-        self.oob.as_ref()
+impl std::fmt::Debug for KeptForest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeptForest").field("head", &self.head).field("n_trees", &self.n_trees()).finish_non_exhaustive()
     }
 }

@@ -48,16 +48,16 @@ impl KeptForest {
     /// than 1,000 features are tested, the pairs are of the 1,000 with the greatest gains.
     pub fn interactions(&self) -> Vec<Interaction> {
         let mut of_feature = vec![0.0; self.head.features.len()];
-        for batch in &self.batches {
-            add_gains(&Nodes::new(batch), &mut of_feature);
+        for batch in self.batches() {
+            add_gains(&Nodes::new(&batch), &mut of_feature);
         }
         let mut order: Vec<usize> = (0..of_feature.len()).collect();
         order.sort_by(|&a, &b| of_feature[b].total_cmp(&of_feature[a]));
         let mut is_paired = vec![false; of_feature.len()];
         order.iter().take(MOST_PAIRED).for_each(|&feature| is_paired[feature] = true);
         let mut gains: FxHashMap<(u32, u32), f64> = FxHashMap::default();
-        for batch in &self.batches {
-            add_pairs(&Nodes::new(batch), &is_paired, &mut gains);
+        for batch in self.batches() {
+            add_pairs(&Nodes::new(&batch), &is_paired, &mut gains);
         }
         let n_trees = self.n_trees() as f64;
         let found = gains.into_iter().map(|(features, gain)| Interaction { features, gain: gain / n_trees });
@@ -71,8 +71,8 @@ impl KeptForest {
     pub fn trends(&self) -> Vec<Trend> {
         let n_components = self.head.n_components();
         let mut sums: FxHashMap<u32, Vec<[f64; 2]>> = FxHashMap::default();
-        for batch in &self.batches {
-            self.add_contrasts(&Nodes::new(batch), n_components, &mut sums);
+        for batch in self.batches() {
+            self.add_contrasts(&Nodes::new(&batch), n_components, &mut sums);
         }
         let mut features: Vec<u32> = sums.keys().copied().collect();
         features.sort_unstable();

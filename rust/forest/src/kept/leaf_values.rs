@@ -1,23 +1,87 @@
-//! What the leaves of a tree that was just grown predict.
+//! What the leaves of a tree predict: as they are kept, and from a tree that was just grown.
 
 use std::ops::Range;
 
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{CodeStore, TargetColumn};
+use ferrank_runtime::pages::prefetch;
 use rustc_hash::FxHashMap;
 
 use crate::tree_buffer::TreeBuffer;
 
+/// What the leaves of a tree predict.
+#[derive(Debug, Clone)]
+pub(super) enum LeafValues {
+    /// Each leaf predicts the same components.
+    Dense {
+        /// The first component.
+        first: usize,
+        /// Number of components.
+        width: usize,
+        /// n_leaves x width
+        values: ScalarBuffer<f64>,
+    },
+    /// Each leaf predicts components of its own.
+    Sparse {
+        /// n_nodes + 1; where the components of each node start.
+        offsets: OffsetBuffer<i32>,
+        components: ScalarBuffer<u32>,
+        values: ScalarBuffer<f64>,
+    },
+}
+
+/// Rows whose targets are fetched before their leaf is predicted. Rows of a leaf lie anywhere, so that to wait for each of
+/// them would take half of the time.
+const AHEAD: usize = 32;
+
 /// Components and their values.
-type Entries = Vec<(u32, f64)>;
+#[derive(Debug, Default, Clone)]
+pub(super) struct Entries {
+    pub(super) components: Vec<u32>,
+    pub(super) values: Vec<f64>,
+}
 
 /// The components and their values of each leaf.
 #[derive(Default)]
 pub(super) struct Predicted {
-    /// n_leaves; where the components of each leaf end.
-    pub(super) ends: Vec<usize>,
-    pub(super) components: Vec<u32>,
-    pub(super) values: Vec<f64>,
+    /// n_leaves; where the entries of each leaf end.
+    pub(super) ends: Vec<u32>,
+    pub(super) entries: Entries,
+}
+
+impl Entries {
+    fn clear(&mut self) {
+        self.components.clear();
+        self.values.clear();
+    }
+
+    fn push(&mut self, component: u32, value: f64) {
+        self.components.push(component);
+        self.values.push(value);
+    }
+
+    fn append(&mut self, others: &Entries) {
+        self.components.extend_from_slice(&others.components);
+        self.values.extend_from_slice(&others.values);
+    }
+}
+
+impl Predicted {
+    /// A copy, without ends and with components once if each leaf predicts the same components.
+    pub(super) fn in_short(&self) -> Self {
+        let Entries { components, values } = &self.entries;
+        let width = self.ends.first().map_or(0, |&end| end as usize);
+        let is_same = width > 0
+            && components.len() == width * self.ends.len()
+            && (1..).zip(&self.ends).all(|(number, &end)| end as usize == number * width)
+            && components.chunks_exact(width).all(|of_leaf| *of_leaf == components[..width]);
+        let (ends, components) = match is_same {
+            true => (Vec::new(), components[..width].to_vec()),
+            false => (self.ends.clone(), components.clone()),
+        };
+        Predicted { ends, entries: Entries { components, values: values.clone() } }
+    }
 }
 
 /// Computes what leaves predict, with buffers that are reused.
@@ -30,6 +94,7 @@ pub(crate) struct LeafPredictor<'a> {
     touched: Vec<u32>,
     /// What a target has in all rows, if some rows do not have it.
     of_all: Vec<Option<Entries>>,
+    predicted: Predicted,
 }
 
 impl<'a> LeafPredictor<'a> {
@@ -41,9 +106,10 @@ impl<'a> LeafPredictor<'a> {
             TargetColumn::Labels(labels) => labels.hierarchy.names().len(),
         });
         let weights = vec![0.0; widths.max().unwrap_or(0)];
-        let mut predictor = LeafPredictor { store, targets, weights, touched: Vec::new(), of_all: Vec::new() };
+        let (touched, of_all, predicted) = (Vec::new(), Vec::new(), Predicted::default());
+        let mut predictor = LeafPredictor { store, targets, weights, touched, of_all, predicted };
         for number in 0..predictor.targets.len() {
-            let mut found = Vec::new();
+            let mut found = Entries::default();
             let is_partial = store.targets[predictor.targets[number].0].has_missing();
             let all = (0..store.rows as u32).map(|row| (row, 1));
             let is_known = is_partial && predictor.predict(number, all, &mut found);
@@ -53,26 +119,39 @@ impl<'a> LeafPredictor<'a> {
     }
 
     /// What each leaf of `grown` predicts.
-    pub(super) fn leaves(&mut self, grown: &TreeBuffer) -> Predicted {
-        let mut predicted = Predicted::default();
-        let mut entries = Vec::new();
+    pub(super) fn leaves(&mut self, grown: &TreeBuffer) -> &Predicted {
+        let mut predicted = std::mem::take(&mut self.predicted);
+        predicted.ends.clear();
+        predicted.entries.clear();
         let mut above = Above::default();
+        let mut ahead = grown.members.iter();
+        ahead.by_ref().take(AHEAD).for_each(|&(row, _)| self.prefetch(row));
         for (leaf, members) in grown.leaf_members().enumerate() {
-            entries.clear();
+            ahead.by_ref().take(members.len()).for_each(|&(row, _)| self.prefetch(row));
             for number in 0..self.targets.len() {
-                if !self.predict(number, members.iter().copied(), &mut entries) {
-                    entries.extend(self.of_ancestor(number, leaf, grown, &mut above));
+                if !self.predict(number, members.iter().copied(), &mut predicted.entries) {
+                    predicted.entries.append(&self.of_ancestor(number, leaf, grown, &mut above));
                 }
             }
-            predicted.components.extend(entries.iter().map(|(component, _)| component));
-            predicted.values.extend(entries.iter().map(|(_, value)| value));
-            predicted.ends.push(predicted.components.len());
+            predicted.ends.push(predicted.entries.values.len() as u32);
         }
-        predicted
+        self.predicted = predicted;
+        &self.predicted
+    }
+
+    /// Asks the memory for the targets of `row`.
+    fn prefetch(&self, row: u32) {
+        for &(target, _) in &self.targets {
+            match &self.store.targets[target] {
+                TargetColumn::Numeric(values) => prefetch(&values[row as usize..][..1]),
+                TargetColumn::Nominal { codes, .. } => prefetch(&codes[row as usize..][..1]),
+                TargetColumn::Labels(_) => {}
+            }
+        }
     }
 
     /// What the nearest node above `leaf` with a known value of a target predicts, or all rows.
-    fn of_ancestor(&mut self, number: usize, leaf: usize, grown: &TreeBuffer, above: &mut Above) -> Vec<(u32, f64)> {
+    fn of_ancestor(&mut self, number: usize, leaf: usize, grown: &TreeBuffer, above: &mut Above) -> Entries {
         if above.ranges.is_empty() {
             *above = Above::new(grown);
         }
@@ -85,7 +164,7 @@ impl<'a> LeafPredictor<'a> {
                     None => continue,
                 }
             }
-            let mut found = Vec::new();
+            let mut found = Entries::default();
             let members = &grown.members[above.ranges[node].clone()];
             let is_known = self.predict(number, members.iter().copied(), &mut found);
             above.known.insert((node as u32, number), is_known.then(|| found.clone()));
@@ -101,7 +180,7 @@ impl<'a> LeafPredictor<'a> {
         &mut self,
         number: usize,
         members: impl Iterator<Item = (u32, u32)> + Clone,
-        out: &mut Vec<(u32, f64)>,
+        out: &mut Entries,
     ) -> bool {
         let (target, first) = self.targets[number];
         let of_rows: &[f64] = &self.store.weights;
@@ -120,7 +199,7 @@ impl<'a> LeafPredictor<'a> {
                     sum += weight * (values[row as usize] / 2.0 - base / 2.0);
                     total += weight;
                 });
-                out.push((first, base + 2.0 * (sum / total)));
+                out.push(first, base + 2.0 * (sum / total));
                 true
             }
             TargetColumn::Nominal { codes, .. } => {
@@ -149,10 +228,10 @@ impl<'a> LeafPredictor<'a> {
     }
 
     /// Appends the shares of the classes or labels that were added, and forgets these.
-    fn shares(&mut self, first: u32, total: f64, out: &mut Vec<(u32, f64)>) -> bool {
+    fn shares(&mut self, first: u32, total: f64, out: &mut Entries) -> bool {
         self.touched.sort_unstable();
         for value in self.touched.drain(..) {
-            out.push((first + value, std::mem::take(&mut self.weights[value as usize]) / total));
+            out.push(first + value, std::mem::take(&mut self.weights[value as usize]) / total);
         }
         total > 0.0
     }

@@ -53,6 +53,7 @@
 
 mod codes;
 mod forest;
+mod grown;
 mod head;
 mod importance;
 mod keeper;
@@ -62,6 +63,7 @@ mod out_of_bag;
 mod predict;
 mod router;
 mod storage;
+mod tree_tables;
 #[cfg(test)]
 mod tests;
 mod walk;

@@ -1,22 +1,15 @@
-//! The table of the nodes of a tree: written after growth, checked when it is read.
+//! The table of the nodes of a tree, which is checked when it is read.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type};
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, ListArray, RecordBatch, UInt16Array, UInt32Array, UInt64Array,
-};
-use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer};
+use arrow_array::{Array, BooleanArray, Float64Array, ListArray, RecordBatch, UInt16Array, UInt32Array};
 use arrow_schema::{DataType, Field, Fields};
 use ferrank_data::schema::Kind;
-use ferrank_runtime::error::{Error, Result};
 
 use super::head::Head;
-use super::leaf_values::Predicted;
-use super::walk::LeafValues;
-use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+use super::leaf_values::LeafValues;
 
 /// The most components of which each leaf gets a value, also of those that it does not have: with two classes, predictions
 /// take .87 of the time. More would take more memory than the nodes themselves.
@@ -40,93 +33,6 @@ pub(super) fn fields() -> Fields {
         list("components", DataType::UInt32, false),
         list("values", DataType::Float64, false),
     ])
-}
-
-/// A test on values.
-pub(super) enum ValueTest {
-    Cut(f64),
-    /// Numbers of the categories that go left, ascending.
-    Categories(Vec<u16>),
-}
-
-/// The columns of the nodes of `grown`, whose tests on values are those of `test`, and whose leaves predict `predicted`.
-///
-/// # Errors
-/// [`Error::Data`] if the leaves predict more components than a table holds.
-pub(super) fn columns(
-    grown: &TreeBuffer,
-    test: impl Fn(&BufferedSplit) -> ValueTest,
-    predicted: Predicted,
-) -> Result<Vec<ArrayRef>> {
-    let n = grown.nodes.len();
-    let (mut features, mut rights, mut gains) = (Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n));
-    let (mut cuts, mut weights, mut examples) = (Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n));
-    let [mut is_split, mut is_cut, mut is_subset, mut missing_left] = [(); 4].map(|()| BooleanBufferBuilder::new(n));
-    let (mut categories, mut category_ends) = (Vec::new(), Vec::with_capacity(n + 1));
-    let Predicted { ends: leaf_ends, components, values } = predicted;
-    let (mut leaf_ends, mut ends) = (leaf_ends.into_iter(), Vec::with_capacity(n + 1));
-    category_ends.push(0);
-    ends.push(0);
-    for node in &grown.nodes {
-        weights.push(node.weight);
-        examples.push(node.examples as u64);
-        let mut cut = None;
-        if let Some(split) = &node.split {
-            features.push(split.feature);
-            rights.push(split.children[1]);
-            gains.push(split.gain);
-            missing_left.append(split.missing_left);
-            match test(split) {
-                ValueTest::Cut(value) => cut = Some(value),
-                ValueTest::Categories(mut numbers) => categories.append(&mut numbers),
-            }
-            ends.push(ends[ends.len() - 1]);
-        } else {
-            features.push(0);
-            rights.push(0);
-            gains.push(0.0);
-            missing_left.append(false);
-            ends.push(leaf_ends.next().unwrap_or_default() as i32);
-        }
-        is_split.append(node.split.is_some());
-        is_cut.append(cut.is_some());
-        is_subset.append(node.split.is_some() && cut.is_none());
-        cuts.push(cut.unwrap_or_default());
-        category_ends.push(categories.len() as i32);
-    }
-    check_length(values.len().max(categories.len()))?;
-    let [is_split, is_cut, is_subset] =
-        [is_split, is_cut, is_subset].map(|mut bits| Some(NullBuffer::new(bits.finish())));
-    let list = |data_type, ends: Vec<i32>, values: ArrayRef, nulls| -> ArrayRef {
-        Arc::new(ListArray::new(item(data_type), OffsetBuffer::new(ends.into()), values, nulls))
-    };
-    let categories = Arc::new(UInt16Array::from(categories));
-    Ok(vec![
-        Arc::new(UInt32Array::new(features.into(), is_split.clone())),
-        Arc::new(Float64Array::new(cuts.into(), is_cut)),
-        list(DataType::UInt16, category_ends, categories, is_subset),
-        Arc::new(BooleanArray::new(missing_left.finish(), is_split.clone())),
-        Arc::new(UInt32Array::new(rights.into(), is_split.clone())),
-        Arc::new(Float64Array::new(gains.into(), is_split)),
-        Arc::new(Float64Array::from(weights)),
-        Arc::new(UInt64Array::from(examples)),
-        list(DataType::UInt32, ends.clone(), Arc::new(UInt32Array::from(components)), None),
-        list(DataType::Float64, ends, Arc::new(Float64Array::from(values)), None),
-    ])
-}
-
-fn item(data_type: DataType) -> Arc<Field> {
-    Arc::new(Field::new_list_field(data_type, false))
-}
-
-fn check_length(n: usize) -> Result<()> {
-    if i32::try_from(n).is_ok() {
-        return Ok(());
-    }
-    Err(Error::Data(format!(
-        "keep_trees: the leaves of a tree predict {n} classes and labels, more than a table holds; use a larger \
-         min_samples_leaf, or leave keep_trees out"
-    )))
 }
 
 /// The columns of the nodes of a tree.

@@ -1,36 +1,51 @@
 //! Predictions for the rows that a forest was grown on, each by the trees that have it out of bag (Breiman 2001).
+//!
+//! They are made when they are asked for, from the codes of the rows and from bags that are drawn again: to walk the rows
+//! while trees are grown would make growth take 1.2 to 1.3 times as long.
 
 use std::ops::Range;
+use std::sync::{Arc, PoisonError};
 
-use ferrank_data::profile::MISSING_U16;
+use ferrank_data::profile::{MISSING_U16, Scale};
 use ferrank_data::schema::Kind;
 use ferrank_data::store::{CodeStore, TargetColumn};
 use ferrank_runtime::budget::Budget;
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::{Monitor, Phase};
+use ferrank_runtime::threads::pool;
+use rayon::prelude::*;
 
+use super::forest::KeptForest;
 use super::head::{Head, KeptTarget};
-use super::walk::LeafValues;
-use crate::context::GrowContext;
+use super::nodes::Nodes;
+use super::walk::RoutedTree;
+use crate::bag::{Bag, BagPlan};
+use crate::context::LARGE_NODE;
+use crate::oob::{Node, OutOfBagRows};
+use crate::params::ForestParams;
+use crate::router::Router;
+use crate::view::View;
+
+/// Trees that each thread walks before their predictions are added.
+const TREES_AT_ONCE: usize = 4;
 
 /// Predictions for the rows that a forest was grown on.
 ///
 /// ```
-/// use ferrank_forest::OobPredictions;
+/// use ferrank_forest::{KeptForest, OobPredictions};
+/// use ferrank_runtime::monitor::Monitor;
 ///
-/// let mean = |oob: &OobPredictions| -> Option<f64> {
-///     let values = oob.values().ok()?;
-///     Some(values.iter().sum::<f64>() / values.len() as f64)
-/// };
+/// fn mean(forest: &KeptForest) -> ferrank_runtime::Result<f64> {
+///     let oob: OobPredictions = forest.oob(&Monitor::default())?;
+///     Ok(oob.values().iter().sum::<f64>() / oob.values().len() as f64)
+/// }
 /// # let _ = mean;
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct OobPredictions {
-    /// Why they are not known.
-    unknown: Option<String>,
     n_components: usize,
-    /// n_rows x n_components; sums over trees, and means after `average`. NaN in rows that no tree has out of bag.
+    /// n_rows x n_components
     values: Vec<f64>,
-    /// n_rows; the trees of an ensemble that have the row out of bag.
-    counts: Vec<u32>,
     scores: Vec<OobScore>,
 }
 
@@ -55,58 +70,157 @@ pub struct OobScore {
     pub n_rows: u64,
 }
 
-/// The leaves that the out-of-bag rows of a tree reach, and what leaves predict.
-pub(super) struct OobTree {
-    /// The rows, ascending.
-    pub(super) rows: Vec<u32>,
-    /// The leaf of each of them.
-    pub(super) leaves: Vec<u32>,
-    /// The node of each leaf.
-    pub(super) leaf_nodes: Vec<u32>,
-    pub(super) values: LeafValues,
+/// The rows that a forest was grown on.
+#[derive(Debug)]
+pub(super) struct TrainingRows {
+    store: CodeStore,
+    params: ForestParams,
+    threads: usize,
+}
+
+/// The out-of-bag rows of a tree, and the leaf that each of them reaches.
+struct Walked {
+    rows: Vec<u32>,
+    leaves: Vec<u32>,
+    tree: RoutedTree,
+}
+
+impl KeptForest {
+    /// Predicts the rows that the forest was grown on, each by the trees that have it out of bag, on as many threads as the
+    /// forest was grown on. The same forest gives the same bits.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] with [`no_oob`](Self::no_oob); [`Interrupted`](Error::Interrupted) on request.
+    pub fn oob(&self, monitor: &Monitor) -> Result<OobPredictions> {
+        if let Some(reason) = &self.no_oob {
+            return Err(Error::Setting(reason.clone()));
+        }
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let rows = rows.ok_or_else(|| Error::Setting("oob: the rows of the forest were forgotten".into()))?;
+        pool(rows.threads)?.install(|| rows.predict(self, monitor))
+    }
+
+    /// Why out-of-bag rows cannot be predicted: the setting, and what is wrong with it.
+    pub fn no_oob(&self) -> Option<&str> {
+        self.no_oob.as_deref()
+    }
+
+    /// Releases the codes of the rows that the forest was grown on, without which none are out of bag.
+    pub fn forget_rows(&self) {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Bytes of the codes of the rows that the forest was grown on, until they are forgotten.
+    pub fn row_bytes(&self) -> usize {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.as_ref().map_or(0, |rows| rows.store.code_bytes())
+    }
+}
+
+/// Why the rows of `store` cannot be predicted out of bag, if they cannot.
+pub(super) fn obstacle(head: &Head, store: &CodeStore, params: &ForestParams, budget: &Budget) -> Option<String> {
+    let n_components = head.n_components();
+    let n = store.rows.saturating_mul(n_components);
+    if n_components == 0 {
+        Some("task: there is no target".into())
+    } else if !params.bootstraps() {
+        Some("bootstrap: no row is out of bag without it".into())
+    } else if head.per_target
+        && !params.clusters(head.task)
+        && store.targets.iter().any(TargetColumn::has_missing)
+    {
+        Some("per_target: rows without a target have no part in its trees".into())
+    } else if n.saturating_mul(size_of::<f64>()) > budget.left() / 2 {
+        Some(format!("memory_limit: {n_components} numbers for each of {} rows do not fit; raise it", store.rows))
+    } else {
+        None
+    }
+}
+
+impl TrainingRows {
+    /// The rows of `store`, on which a forest was grown with these settings.
+    pub(super) fn new(store: CodeStore, params: &ForestParams, threads: usize) -> Self {
+        // Values of features are for growth alone.
+        let store = CodeStore { values: Arc::default(), ..store };
+        TrainingRows { store, params: params.clone(), threads }
+    }
+
+    fn predict(&self, forest: &KeptForest, monitor: &Monitor) -> Result<OobPredictions> {
+        let (head, store) = (&forest.head, &self.store);
+        let n_components = head.n_components();
+        let ensembles = if head.per_target { head.components() } else { vec![0..n_components] };
+        monitor.enter(Phase::Predicting, forest.n_trees() as u64);
+        let mut values = vec![0.0; store.rows * n_components];
+        let mut counts = vec![0u32; store.rows];
+        let numbers: Vec<usize> = (0..forest.n_trees()).collect();
+        for (components, trees) in ensembles.into_iter().zip(numbers.chunks(head.n_estimators.max(1))) {
+            counts.fill(0);
+            for some in trees.chunks(TREES_AT_ONCE * self.threads.max(1)) {
+                let walk = |router: &mut Router, &tree: &usize| {
+                    monitor.check()?;
+                    let walked = self.walk(tree, &Nodes::new(&forest.batch(tree)), components.clone(), router, monitor);
+                    monitor.advance(1);
+                    walked
+                };
+                let walked = some.par_iter().map_init(Router::default, walk).collect::<Result<Vec<Walked>>>()?;
+                // In the order of trees, so that sums have the same bits for any number of threads.
+                for Walked { rows, leaves, tree } in walked {
+                    tree.add(&rows, &leaves, n_components, &mut values);
+                    rows.iter().for_each(|&row| counts[row as usize] += 1);
+                }
+            }
+            for (values, &count) in values.chunks_exact_mut(n_components).zip(&counts) {
+                values[components.clone()].iter_mut().for_each(|value| *value /= f64::from(count));
+            }
+        }
+        let mut oob = OobPredictions { n_components, values, scores: Vec::new() };
+        oob.judge(head, store);
+        Ok(oob)
+    }
+
+    /// Walks the out-of-bag rows of tree number `tree` down its `nodes`.
+    fn walk(
+        &self,
+        tree: usize,
+        nodes: &Nodes<'_>,
+        components: Range<usize>,
+        router: &mut Router,
+        monitor: &Monitor,
+    ) -> Result<Walked> {
+        let bags = BagPlan::new(&self.store, &self.params);
+        let mut bag = Bag::default();
+        bags.take(tree as u64, &mut bag);
+        let rows = OutOfBagRows::outside(bags, tree as u64, &bag);
+        let code_of_cut = |feature: u32, cut: f64| match &self.store.codings[feature as usize].scale {
+            Scale::Numeric(cuts) => cuts.code(cut),
+            Scale::Nominal(_) => unreachable!("a nominal feature has no cuts"),
+        };
+        let mut tree = RoutedTree::new(nodes, components, |feature| feature, code_of_cut);
+        tree.packed.finish(&self.store);
+        router.items.take_once(rows.iter().map(|row| row as u32));
+        let mut walked = Walked { rows: Vec::with_capacity(rows.len()), leaves: Vec::with_capacity(rows.len()), tree };
+        walked.tree.packed.apply(View::from_codes(&self.store, 0), router, |node, reached| {
+            if reached.range.len() > LARGE_NODE {
+                monitor.check()?;
+            }
+            if let Node::Leaf(leaf) = node {
+                walked.rows.extend_from_slice(reached.rows());
+                walked.leaves.resize(walked.rows.len(), leaf);
+            }
+            Ok(())
+        })?;
+        Ok(walked)
+    }
 }
 
 impl OobPredictions {
-    pub(super) fn new(head: &Head, context: GrowContext<'_>, budget: &Budget) -> Self {
-        let n_components = head.n_components();
-        let mut oob = OobPredictions { unknown: None, n_components, ..OobPredictions::default() };
-        let n = (head.n_rows as usize).saturating_mul(n_components);
-        let left = budget.left();
-        if n_components == 0 {
-            oob.give_up("task: there is no target");
-        } else if !context.params.bootstraps() {
-            oob.give_up("bootstrap: no row is out of bag without it");
-        } else if n.saturating_mul(size_of::<f64>()) > left / 2 {
-            let what =
-                format!("memory_limit: {n_components} numbers for each of {} rows do not fit; raise it", head.n_rows);
-            oob.give_up(&what);
-        } else {
-            (oob.values, oob.counts) = (vec![0.0; n], vec![0; head.n_rows as usize]);
-        }
-        oob
-    }
-
-    /// Forgets the predictions, because of `reason`.
-    pub(super) fn give_up(&mut self, reason: &str) {
-        self.unknown = Some(reason.into());
-        (self.values, self.counts) = (Vec::new(), Vec::new());
-        self.scores.clear();
-    }
-
-    pub(super) fn is_known(&self) -> bool {
-        self.unknown.is_none()
-    }
-
     /// The predictions, n_rows x n_components: means, and shares of classes and labels. NaN in rows that no tree has out of
     /// bag. Rows are those that take part, in their order.
-    ///
-    /// # Errors
-    /// Why they are not known.
-    pub fn values(&self) -> std::result::Result<&[f64], &str> {
-        self.unknown.as_deref().map_or(Ok(&self.values), Err)
+    pub fn values(&self) -> &[f64] {
+        &self.values
     }
 
-    /// The predictions; none if they are not known.
+    /// The predictions.
     pub fn into_values(self) -> Vec<f64> {
         self.values
     }
@@ -117,41 +231,12 @@ impl OobPredictions {
     }
 
     /// How well each target is predicted.
-    ///
-    /// # Errors
-    /// Why it is not known.
-    pub fn scores(&self) -> std::result::Result<&[OobScore], &str> {
-        self.unknown.as_deref().map_or(Ok(&self.scores), Err)
-    }
-
-    /// Adds what a tree predicts. The sums have the same bits if trees come in the same order.
-    pub(super) fn add(&mut self, tree: &OobTree) {
-        if self.unknown.is_none() {
-            let OobTree { rows, leaves, leaf_nodes, values } = tree;
-            values.add(leaf_nodes, (rows, leaves), self.n_components, &mut self.values);
-            rows.iter().for_each(|&row| self.counts[row as usize] += 1);
-        }
-    }
-
-    /// Divides the sums of `components` by the number of trees that have the row out of bag. Called once for each
-    /// ensemble, with the components that it predicts, after all of its trees were added.
-    pub(super) fn average(&mut self, components: &[Range<usize>]) {
-        if self.unknown.is_some() {
-            return;
-        }
-        for (values, &count) in self.values.chunks_exact_mut(self.n_components).zip(&self.counts) {
-            for range in components {
-                values[range.clone()].iter_mut().for_each(|value| *value /= f64::from(count));
-            }
-        }
-        self.counts.fill(0);
+    pub fn scores(&self) -> &[OobScore] {
+        &self.scores
     }
 
     /// Computes the scores from the targets in `store`.
-    pub(super) fn judge(&mut self, head: &Head, store: &CodeStore) {
-        if self.unknown.is_some() {
-            return;
-        }
+    fn judge(&mut self, head: &Head, store: &CodeStore) {
         let targets = head.targets.iter().zip(head.components()).zip(store.targets.iter());
         let score = |((target, range), column): ((&KeptTarget, Range<usize>), &TargetColumn)| {
             let rows = (0..store.rows).map(|row| {

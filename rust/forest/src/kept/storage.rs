@@ -13,6 +13,7 @@ use ferrank_runtime::files::regular;
 use super::forest::KeptForest;
 use super::head::{FORMAT, Head, KEY};
 use super::nodes::{Nodes, fields};
+use super::tree_tables::Trees;
 
 /// The most classes of a target and categories of a feature.
 const MOST_VALUES: usize = u16::MAX as usize;
@@ -44,10 +45,7 @@ impl KeptForest {
     }
 
     fn write(&self, to: impl Write) -> std::result::Result<(), ArrowError> {
-        let Some(first) = self.batches.first() else {
-            return Err(ArrowError::InvalidArgumentError("there are no trees".into()));
-        };
-        write_sealed(to, first.schema_ref(), &self.batches)
+        write_sealed(to, &self.trees.schema(), self.batches())
     }
 
     /// Reads the file at `path`.
@@ -91,7 +89,8 @@ impl KeptForest {
                 .check(tree, &head)
                 .map_err(|what| wrong(format!("tree {tree}: {what}; write it anew")))?;
         }
-        Ok(KeptForest::new(head, batches, None))
+        let no_rows = "the forest was read from a file, which has no rows".into();
+        Ok(KeptForest::new(head, Trees::Read(batches), Err(no_rows)))
     }
 }
 

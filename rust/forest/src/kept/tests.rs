@@ -70,7 +70,8 @@ fn numbers(batches: &[RecordBatch], column: usize) -> Vec<f64> {
 
 /// The leaf of a row, by the values and the tests of the table of nodes.
 fn leaf(forest: &KeptForest, tree: usize, row: usize, data: &RecordBatch) -> usize {
-    let nodes = Nodes::new(&forest.batches()[tree]);
+    let batch = forest.batch(tree);
+    let nodes = Nodes::new(&batch);
     let mut node = 0;
     while !nodes.is_leaf(node) {
         let feature = &forest.features()[nodes.feature.value(node) as usize];
@@ -101,7 +102,8 @@ fn rows_reach_the_leaves_that_their_values_lead_to() {
                 let expected = leaf(&forest, tree, row, &data);
                 let found = leaves[row / 100].column(tree).as_primitive::<UInt32Type>().value(row % 100);
                 assert_eq!(found as usize, expected);
-                let (components, values) = Nodes::new(&forest.batches()[tree]).predicted(expected);
+                let batch = forest.batch(tree);
+                let (components, values) = Nodes::new(&batch).predicted(expected);
                 components.iter().zip(values).for_each(|(&c, value)| means[c as usize] += value / 12.0);
             }
             for (component, mean) in means.into_iter().enumerate() {
@@ -143,17 +145,17 @@ fn keeping_trees_changes_no_bit_of_the_ranking() {
 
 #[test]
 fn out_of_bag_predictions_are_those_of_the_trees_without_the_row() {
-    // One that walks the rows down its trees, one that reads no such rows, one that walks them in its own way.
     let of_scores = [Score::MdiOob, Score::Genie3, Score::Permutation].map(|score| params().with_scores(vec![score]));
     let mut found: Vec<Vec<u64>> = Vec::new();
     for params in of_scores.into_iter().chain([params().with_per_target(true)]) {
         let forest = keep(&params, 2).unwrap();
         let bits = |forest: &KeptForest| -> Vec<u64> {
-            forest.oob().unwrap().values().unwrap().iter().map(|value| value.to_bits()).collect()
+            let oob = forest.oob(&Monitor::default()).unwrap();
+            oob.values().iter().map(|value| value.to_bits()).collect()
         };
         assert_eq!(bits(&keep(&params, 1).unwrap()), bits(&forest));
         found.push(bits(&forest));
-        let (oob, data) = (forest.oob().unwrap(), table(ROWS));
+        let (oob, data) = (forest.oob(&Monitor::default()).unwrap(), table(ROWS));
         let bag = |tree: usize| {
             let mut bag = crate::bag::Bag::default();
             crate::bag::BagPlan::of_rows(ROWS, &params).take(tree as u64, &mut bag);
@@ -164,20 +166,36 @@ fn out_of_bag_predictions_are_those_of_the_trees_without_the_row() {
             let (mut means, mut counts) = ([0.0; 3], [0.0; 3]);
             for tree in (0..forest.n_trees()).filter(|&tree| !bags[tree].contains(&(row as u32))) {
                 let node = leaf(&forest, tree, row, &data);
-                let (components, values) = Nodes::new(&forest.batches()[tree]).predicted(node);
+                let batch = forest.batch(tree);
+                let (components, values) = Nodes::new(&batch).predicted(node);
                 components.iter().zip(values).for_each(|(&c, value)| means[c as usize] += value);
                 forest.head.components_of_tree(tree).for_each(|component| counts[component] += 1.0);
             }
             for component in 0..3 {
                 let (found, expected) =
-                    (oob.values().unwrap()[3 * row + component], means[component] / counts[component]);
+                    (oob.values()[3 * row + component], means[component] / counts[component]);
                 assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0) || expected.is_nan());
             }
         }
-        let scores = oob.scores().unwrap();
+        let scores = oob.scores();
         assert!(scores[0].value > 0.8 && scores[1].value > 0.8, "{scores:?}");
     }
     assert_eq!([&found[1], &found[2]], [&found[0]; 2], "the same trees predict the same");
+}
+
+#[test]
+fn rows_are_known_until_they_are_forgotten_and_not_in_a_file() {
+    let (forest, monitor) = (keep(&params(), 2).unwrap(), Monitor::default());
+    assert!(forest.no_oob().is_none() && forest.row_bytes() >= 3 * ROWS);
+    let first = forest.oob(&monitor).unwrap();
+    assert_eq!(forest.oob(&monitor).unwrap().scores(), first.scores());
+    forest.forget_rows();
+    assert_eq!(forest.row_bytes(), 0);
+    assert!(forest.oob(&monitor).unwrap_err().to_string().starts_with("oob: "));
+    let read = KeptForest::from_ipc(forest.to_ipc().unwrap()).unwrap();
+    assert!(read.no_oob().unwrap().contains("read from a file"));
+    let all = keep(&params().with_bootstrap(Some(false)), 1).unwrap();
+    assert!(all.oob(&monitor).unwrap_err().to_string().starts_with("bootstrap: "));
 }
 
 #[test]
@@ -212,7 +230,7 @@ fn leaves_without_a_known_target_predict_what_is_above_them() {
     let (options, monitor) = (RunOptions::default(), Monitor::default());
     let forest = accumulate_and_keep(&source(batch, 64), &roles, &params(), &options, &monitor).unwrap().1;
     for batch in forest.batches() {
-        let nodes = Nodes::new(batch);
+        let nodes = Nodes::new(&batch);
         for node in (0..nodes.len()).filter(|&node| nodes.is_leaf(node)) {
             let (components, values) = nodes.predicted(node);
             assert_eq!(components.last(), Some(&2));
@@ -229,7 +247,7 @@ fn constant_leaves_predict_their_value_exactly() {
     let (roles, options, monitor) = (Roles::new(Targets::Last(1)), RunOptions::default(), Monitor::default());
     let forest = accumulate_and_keep(&source(batch, 90), &roles, &params(), &options, &monitor).unwrap().1;
     for batch in forest.batches() {
-        let nodes = Nodes::new(batch);
+        let nodes = Nodes::new(&batch);
         let leaves = (0..nodes.len()).filter(|&node| nodes.is_leaf(node));
         assert!(leaves.map(|node| nodes.predicted(node).1[0]).all(|value| value == 0.1 || value == 0.7));
     }
@@ -247,7 +265,7 @@ fn what_cannot_be_kept_is_named() {
 
 /// The forest's file with its tables changed by `change`, and a checksum that fits.
 fn damaged(forest: &KeptForest, change: impl Fn(&RecordBatch) -> RecordBatch) -> Result<KeptForest> {
-    let batches: Vec<RecordBatch> = forest.batches().iter().map(change).collect();
+    let batches: Vec<RecordBatch> = forest.batches().map(|batch| change(&batch)).collect();
     let mut bytes = Vec::new();
     write_sealed(&mut bytes, batches[0].schema_ref(), &batches).unwrap();
     KeptForest::from_ipc(bytes)

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_array::Array;
 use ferrank_data::store::Code;
 
-use crate::oob::{LEAF, PackedTree};
+use super::leaf_values::LeafValues;
+use super::nodes::Nodes;
+use crate::oob::{LEAF, Link, PackedTree};
+use crate::tree_buffer::{BufferedSplit, CodeTest, KNOWN};
 
 /// Number of rows that are walked side by side. A step has to wait until its node is in the cache; the waits of several
 /// rows overlap. With 10 lanes and more, which the compiler does not unroll, predictions take 1.4 times as long.
@@ -21,27 +24,6 @@ const BLOCK_CELLS: usize = 1 << 20;
 pub(super) fn rows_of_block(n: usize, n_cells: usize, threads: usize) -> usize {
     let most = (BLOCK_CELLS / n_cells.max(1)).clamp(1, BLOCK_ROWS.end);
     n.div_ceil(threads.max(1)).clamp(BLOCK_ROWS.start.min(most), most)
-}
-
-/// What the leaves of a tree predict.
-#[derive(Debug, Clone)]
-pub(super) enum LeafValues {
-    /// Each leaf predicts the same components.
-    Dense {
-        /// The first component.
-        first: usize,
-        /// Number of components.
-        width: usize,
-        /// n_leaves x width
-        values: ScalarBuffer<f64>,
-    },
-    /// Each leaf predicts components of its own.
-    Sparse {
-        /// n_nodes + 1; where the components of each node start.
-        offsets: OffsetBuffer<i32>,
-        components: ScalarBuffer<u32>,
-        values: ScalarBuffer<f64>,
-    },
 }
 
 /// A tree that routes rows, and what its leaves predict.
@@ -67,6 +49,42 @@ pub(super) struct RowCodes<'a, C> {
 }
 
 impl RoutedTree {
+    /// The tree of `nodes`, which may predict `components`. `column_of` tells where the codes of a feature are,
+    /// `code_of_cut` the highest code that a cut of a feature sends to the left.
+    pub(super) fn new(
+        nodes: &Nodes<'_>,
+        components: Range<usize>,
+        column_of: impl Fn(u32) -> u32,
+        code_of_cut: impl Fn(u32, f64) -> u16,
+    ) -> Self {
+        let (mut packed, mut leaf_nodes) = (PackedTree::default(), Vec::with_capacity(nodes.len() / 2 + 1));
+        let mut links: Vec<Option<Link>> = vec![None];
+        for node in 0..nodes.len() {
+            // In preorder the last link leads to the next node.
+            let link = links.pop().flatten();
+            if nodes.is_leaf(node) {
+                packed.add_leaf(link);
+                leaf_nodes.push(node as u32);
+                continue;
+            }
+            let feature = nodes.feature.value(node);
+            let test = match nodes.cut.is_valid(node) {
+                true if nodes.cut.value(node) == f64::INFINITY => CodeTest::Cut(KNOWN),
+                true => CodeTest::Cut(code_of_cut(feature, nodes.cut.value(node))),
+                false => CodeTest::Subset(nodes.categories(node).to_vec()),
+            };
+            let split = BufferedSplit {
+                feature: column_of(feature),
+                test,
+                missing_left: nodes.missing_left.value(node),
+                gain: 0.0,
+                children: [0; 2],
+            };
+            links.extend(packed.add_split(link, &split).map(Some).into_iter().rev());
+        }
+        RoutedTree { packed, leaf_nodes, values: nodes.leaf_values(components) }
+    }
+
     /// Writes the leaf of each of `rows`.
     pub(super) fn leaves<C: Code>(&self, codes: &RowCodes<'_, C>, rows: &[u32], leaves: &mut [u32]) {
         match self.packed.has_subsets() {
@@ -111,21 +129,7 @@ impl RoutedTree {
 
     /// Adds the predictions of leaves to `sums`, n x n_components; `leaves[i]` is the leaf that row `rows[i]` reaches.
     pub(super) fn add(&self, rows: &[u32], leaves: &[u32], n_components: usize, sums: &mut [f64]) {
-        self.values.add(&self.leaf_nodes, (rows, leaves), n_components, sums);
-    }
-}
-
-impl LeafValues {
-    /// Adds the predictions of leaves to `sums`, n x n_components; `leaves[i]` is the leaf that row `rows[i]` reaches.
-    /// `leaf_nodes` holds the node number of each leaf of the tree.
-    pub(super) fn add(
-        &self,
-        leaf_nodes: &[u32],
-        (rows, leaves): (&[u32], &[u32]),
-        n_components: usize,
-        sums: &mut [f64],
-    ) {
-        match self {
+        match &self.values {
             LeafValues::Dense { first, width, values } => {
                 // The compiler unrolls loops of a known length.
                 let mut add = |width| add_dense((rows, leaves), (values, width), *first, n_components, sums);
@@ -137,7 +141,7 @@ impl LeafValues {
             }
             LeafValues::Sparse { offsets, components, values } => {
                 for (&row, &leaf) in rows.iter().zip(leaves) {
-                    let node = leaf_nodes[leaf as usize] as usize;
+                    let node = self.leaf_nodes[leaf as usize] as usize;
                     let range = offsets[node] as usize..offsets[node + 1] as usize;
                     let sums = &mut sums[row as usize * n_components..][..n_components];
                     for (&component, value) in components[range.clone()].iter().zip(&values[range]) {

@@ -17,7 +17,6 @@ mod shares;
 mod targets;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ pub(crate) use gathered::GatheredCodes;
 pub(crate) use leaf_totals::LeafTotals;
 pub(crate) use packed::{LEAF, Link, Node, PackedTree, TreeColumns};
 pub(crate) use predictions::{LeafPredictions, mean};
-pub(crate) use rows::{LeafOfRow, OutOfBagRows};
+pub(crate) use rows::OutOfBagRows;
 pub(crate) use targets::{Numeric, Targets};
 
 /// What is shared by the out-of-bag views of all trees of an ensemble.
@@ -96,7 +95,7 @@ impl<'a> OobContext<'a> {
         codes: Option<&'b GatheredCodes>,
     ) -> OobView<'b> {
         let OobContext { has_missing, scratch, .. } = *self;
-        OobView { of: self.tree_view(tree), number, has_missing, rows, codes, scratch, noted: None }
+        OobView { of: self.tree_view(tree), number, has_missing, rows, codes, scratch }
     }
 
     /// The view of the complete `subtree` that takes the place of leaf number `leaf` of an upper tree, after
@@ -173,8 +172,6 @@ pub(crate) struct OobView<'a> {
     codes: Option<&'a GatheredCodes>,
     /// The folder of temporary files, if the rows do not fit into memory.
     pub(crate) scratch: Option<&'a Scratch>,
-    /// Where the leaves of rows are recorded, if a forest is kept.
-    noted: Option<&'a RefCell<LeafOfRow>>,
 }
 
 impl<'a> Deref for OobView<'a> {
@@ -186,18 +183,6 @@ impl<'a> Deref for OobView<'a> {
 }
 
 impl<'a> OobView<'a> {
-    /// The same view; a score that routes all rows down the tree records their leaves in `noted`.
-    pub(crate) fn noting(self, noted: Option<&'a RefCell<LeafOfRow>>) -> Self {
-        OobView { noted, ..self }
-    }
-
-    /// Records that `rows` reach `leaf`. A score that calls this does so for all rows.
-    pub(crate) fn note(&self, leaf: u32, rows: &[u32]) {
-        if let Some(noted) = self.noted {
-            noted.borrow_mut().note(leaf, rows);
-        }
-    }
-
     /// The out-of-bag rows with a target.
     pub(crate) fn labelled_rows(&self) -> Cow<'a, OutOfBagRows> {
         if !self.has_missing {

@@ -138,38 +138,6 @@ impl OutOfBagRows {
     }
 }
 
-/// The leaf that each out-of-bag row reaches.
-#[derive(Debug, Default)]
-pub(crate) struct LeafOfRow {
-    /// n_rows
-    leaves: Vec<u32>,
-    n_known: usize,
-}
-
-impl LeafOfRow {
-    /// Forgets what is known, for `n_rows` rows.
-    pub(crate) fn reset(&mut self, n_rows: usize) {
-        self.leaves.resize(n_rows, 0);
-        self.n_known = 0;
-    }
-
-    /// Notes that `rows` reach `leaf`.
-    pub(crate) fn note(&mut self, leaf: u32, rows: &[u32]) {
-        rows.iter().for_each(|&row| self.leaves[row as usize] = leaf);
-        self.n_known += rows.len();
-    }
-
-    /// The number of rows that were noted.
-    pub(crate) fn n_known(&self) -> usize {
-        self.n_known
-    }
-
-    /// The leaf of a row that was noted.
-    pub(crate) fn leaf(&self, row: u32) -> u32 {
-        self.leaves[row as usize]
-    }
-}
-
 /// Positions of the bits that are set, ascending.
 fn ones(mut bits: u64) -> impl Iterator<Item = usize> + Clone {
     std::iter::from_fn(move || {

@@ -126,7 +126,7 @@ impl Observer for Decreases {
             let GrowContext { store, space, .. } = tree.context;
             let root = tree.rows.iter().map(|row| space.block.weight(row)).sum();
             let (view, rows) = (View::from_store(store, &space.block), tree.rows.iter().map(|row| row as u32));
-            return self.walk(**tree, view, rows, root, |leaf, reached| tree.note(leaf, reached.rows()));
+            return self.walk(**tree, view, rows, root);
         }
         let (_, splits) = walk_blocks(tree, |_, _| Ok(()))?;
         splits.iter().for_each(|decrease| self.add(decrease));
@@ -165,7 +165,7 @@ impl Observer for Decreases {
         let (n_rows, mut block) = (rows.counts.len(), Block::default());
         space.values(rows.columns(), 0..n_rows, &mut block);
         let view = View::from_chunk(&rows.chunk, &block, &[]);
-        self.walk(part.of, view, 0..n_rows as u32, upper.root, |_, _| {})?;
+        self.walk(part.of, view, 0..n_rows as u32, upper.root)?;
         self.upper = Some(upper);
         Ok(())
     }
@@ -205,20 +205,16 @@ impl Decreases {
         view: View<'_>,
         rows: impl Iterator<Item = u32>,
         root: f64,
-        at_leaf: impl Fn(u32, &Reached<'_>),
     ) -> Result<()> {
         let (mut contrasted, mut router) = (Contrasted::new(tree), Router::default());
         router.items.take_once(rows);
         let mut sums = contrasted.sums();
         tree.tree.apply(view, &mut router, |node, reached| {
-            match node {
-                Node::Split(split, middle) => {
-                    sums.fill(0.0);
-                    contrasted.add(split as usize, middle, reached, &mut sums)?;
-                    let decrease = contrasted.decrease(split as usize, &sums, root);
-                    decrease.iter().for_each(|decrease| self.add(decrease));
-                }
-                Node::Leaf(leaf) => at_leaf(leaf, reached),
+            if let Node::Split(split, middle) = node {
+                sums.fill(0.0);
+                contrasted.add(split as usize, middle, reached, &mut sums)?;
+                let decrease = contrasted.decrease(split as usize, &sums, root);
+                decrease.iter().for_each(|decrease| self.add(decrease));
             }
             Ok(())
         })

@@ -1,5 +1,6 @@
 //! Arrow files with a checksum of all they hold, which finds what Arrow's own checks let pass: other numbers.
 
+use std::borrow::Borrow;
 use std::io::Write;
 
 use arrow_array::RecordBatch;
@@ -36,13 +37,13 @@ impl<W: Write> Write for Hashed<W> {
 ///
 /// # Errors
 /// What cannot be written.
-pub fn write_sealed<'a>(
+pub fn write_sealed(
     to: impl Write,
     schema: &SchemaRef,
-    batches: impl IntoIterator<Item = &'a RecordBatch>,
+    batches: impl IntoIterator<Item: Borrow<RecordBatch>>,
 ) -> std::result::Result<(), ArrowError> {
     let mut writer = FileWriter::try_new(Hashed { to, hash: Xxh3::new() }, schema)?;
-    batches.into_iter().try_for_each(|batch| writer.write(batch))?;
+    batches.into_iter().try_for_each(|batch| writer.write(batch.borrow()))?;
     writer.write_metadata(SEAL, format!("{:016x}", writer.get_ref().hash.digest()));
     writer.finish()
 }

@@ -1,0 +1,233 @@
+//! Trees as growth leaves them, until a table of their nodes is asked for.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, ListArray, UInt16Array, UInt32Array, UInt64Array};
+use arrow_buffer::{BooleanBuffer, Buffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field};
+use ferrank_runtime::error::{Result, check};
+
+use super::leaf_values::{Entries, Predicted};
+use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+
+/// A test on values.
+pub(super) enum ValueTest {
+    Cut(f64),
+    /// Numbers of the categories that go left, ascending.
+    Categories(Vec<u16>),
+}
+
+/// A tree without what follows from the rest: 16 bytes for each node of a tree that predicts one number, where its table
+/// takes 55. To keep tables instead makes growth take 1.15 times as long, most of it for fresh memory.
+pub(super) struct GrownTree {
+    /// n_nodes, in preorder
+    is_split: BooleanBuffer,
+    /// n_leaves
+    examples: Vec<u32>,
+    /// n_nodes; empty if each example weighs 1.
+    weights: Vec<f64>,
+    /// n_splits, as are the next three
+    missing_left: BooleanBuffer,
+    features: Vec<u32>,
+    gains: Vec<f64>,
+    /// NaN for a test on categories.
+    cuts: Vec<f64>,
+    /// The numbers of the categories that go left, for each test on categories.
+    categories: Vec<u16>,
+    /// Where they end.
+    category_ends: Vec<i32>,
+    /// What leaves predict. Without ends, each leaf predicts the same components.
+    predicted: Predicted,
+}
+
+impl GrownTree {
+    /// The tree `grown`, whose tests on values are those of `test`, and whose leaves predict `predicted`.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if the leaves predict more components than a table holds, or a bag is too large.
+    pub(super) fn new(
+        grown: &TreeBuffer,
+        test: impl Fn(&BufferedSplit) -> ValueTest,
+        predicted: &Predicted,
+    ) -> Result<Self> {
+        let n = grown.nodes.len();
+        let (mut is_split, mut missing_left) = (Bits::default(), Bits::default());
+        let (mut features, mut examples) = (Vec::with_capacity(n / 2), Vec::with_capacity(n / 2 + 1));
+        let [mut gains, mut cuts] = [(); 2].map(|()| Vec::with_capacity(n / 2));
+        let (mut categories, mut category_ends) = (Vec::new(), Vec::new());
+        // The root has the most examples.
+        let most = grown.nodes.first().map_or(0.0, |root| root.examples);
+        check(most <= f64::from(u32::MAX), "keep_trees: a bag has 2^32 rows or more; leave keep_trees out")?;
+        let mut is_weighted = false;
+        for node in &grown.nodes {
+            is_split.push(node.split.is_some());
+            is_weighted |= node.weight != node.examples;
+            let Some(split) = &node.split else {
+                examples.push(node.examples as u32);
+                continue;
+            };
+            missing_left.push(split.missing_left);
+            features.push(split.feature);
+            gains.push(split.gain);
+            match test(split) {
+                ValueTest::Cut(cut) => cuts.push(cut),
+                ValueTest::Categories(mut numbers) => {
+                    cuts.push(f64::NAN);
+                    categories.append(&mut numbers);
+                    category_ends.push(categories.len() as i32);
+                }
+            }
+        }
+        check_length(predicted.entries.values.len().max(categories.len()))?;
+        Ok(GrownTree {
+            is_split: is_split.finish(),
+            examples,
+            weights: grown.nodes.iter().filter(|_| is_weighted).map(|node| node.weight).collect(),
+            missing_left: missing_left.finish(),
+            features,
+            gains,
+            cuts,
+            categories,
+            category_ends,
+            predicted: predicted.in_short(),
+        })
+    }
+
+    /// Bytes of its nodes.
+    pub(super) fn n_bytes(&self) -> usize {
+        let Predicted { ends, entries: Entries { components, values } } = &self.predicted;
+        size_of_val(&self.examples[..])
+            + size_of_val(&self.weights[..])
+            + size_of_val(&self.features[..])
+            + size_of_val(&self.gains[..])
+            + size_of_val(&self.cuts[..])
+            + size_of_val(&self.categories[..])
+            + size_of_val(&self.category_ends[..])
+            + size_of_val(&ends[..])
+            + size_of_val(&components[..])
+            + size_of_val(&values[..])
+            + (self.is_split.len() + self.missing_left.len()) / 8
+    }
+
+    /// The columns of the table of nodes.
+    pub(super) fn columns(&self) -> Vec<ArrayRef> {
+        let n = self.is_split.len();
+        let split_bits = NullBuffer::new(self.is_split.clone());
+        let (rights, examples) = self.rights_and_examples();
+        let [mut is_cut, mut is_subset, mut missing_left] = [(); 3].map(|()| BooleanBufferBuilder::new(n));
+        let (mut features, mut cuts, mut gains) =
+            (Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n));
+        let [mut category_ends, mut ends] = [(); 2].map(|()| Vec::with_capacity(n + 1));
+        category_ends.push(0);
+        ends.push(0);
+        let (mut split, mut leaf, mut subset, mut category_end, mut end) = (0, 0, 0, 0, 0);
+        let width = self.predicted.entries.components.len() as i32;
+        for is_split in &self.is_split {
+            if is_split {
+                let cut = self.cuts[split];
+                if cut.is_nan() {
+                    category_end = self.category_ends[subset];
+                    subset += 1;
+                }
+                features.push(self.features[split]);
+                cuts.push(if cut.is_nan() { 0.0 } else { cut });
+                gains.push(self.gains[split]);
+                is_cut.append(!cut.is_nan());
+                is_subset.append(cut.is_nan());
+                missing_left.append(self.missing_left.value(split));
+                split += 1;
+            } else {
+                end = self.predicted.ends.get(leaf).map_or(end + width, |&end| end as i32);
+                leaf += 1;
+                features.push(0);
+                cuts.push(0.0);
+                gains.push(0.0);
+                is_cut.append(false);
+                is_subset.append(false);
+                missing_left.append(false);
+            }
+            category_ends.push(category_end);
+            ends.push(end);
+        }
+        let [is_cut, is_subset] = [is_cut, is_subset].map(|mut bits| Some(NullBuffer::new(bits.finish())));
+        let weights = match self.weights.is_empty() {
+            true => examples.iter().map(|&examples| examples as f64).collect(),
+            false => self.weights.clone(),
+        };
+        let list = |data_type, ends: Vec<i32>, values: ArrayRef, nulls| -> ArrayRef {
+            let item = Arc::new(Field::new_list_field(data_type, false));
+            Arc::new(ListArray::new(item, OffsetBuffer::new(ends.into()), values, nulls))
+        };
+        let Predicted { ends: leaf_ends, entries: Entries { components, values } } = &self.predicted;
+        let components = match leaf_ends.is_empty() {
+            true => components.repeat(leaf),
+            false => components.clone(),
+        };
+        let categories = Arc::new(UInt16Array::from(self.categories.clone()));
+        let splits = Some(split_bits);
+        vec![
+            Arc::new(UInt32Array::new(features.into(), splits.clone())),
+            Arc::new(Float64Array::new(cuts.into(), is_cut)),
+            list(DataType::UInt16, category_ends, categories, is_subset),
+            Arc::new(BooleanArray::new(missing_left.finish(), splits.clone())),
+            Arc::new(UInt32Array::new(rights.into(), splits.clone())),
+            Arc::new(Float64Array::new(gains.into(), splits)),
+            Arc::new(Float64Array::from(weights)),
+            Arc::new(UInt64Array::from(examples)),
+            list(DataType::UInt32, ends.clone(), Arc::new(UInt32Array::from(components)), None),
+            list(DataType::Float64, ends, Arc::new(Float64Array::from(values.clone())), None),
+        ]
+    }
+
+    /// The right child of each node, 0 for leaves, and the number of its examples.
+    fn rights_and_examples(&self) -> (Vec<u32>, Vec<u64>) {
+        let n = self.is_split.len();
+        let (mut rights, mut examples) = (vec![0; n], vec![0; n]);
+        let mut of_leaves = self.examples.iter().rev();
+        // In reverse preorder, the children of a node come before it, the left one last.
+        let mut done: Vec<usize> = Vec::new();
+        for node in (0..n).rev() {
+            if !self.is_split.value(node) {
+                examples[node] = of_leaves.next().copied().map_or(0, u64::from);
+            } else if let (Some(left), Some(right)) = (done.pop(), done.pop()) {
+                (rights[node], examples[node]) = (right as u32, examples[left] + examples[right]);
+            }
+            done.push(node);
+        }
+        (rights, examples)
+    }
+}
+
+/// Bits that are appended one by one: a builder of Arrow takes three times as long.
+#[derive(Default)]
+struct Bits {
+    words: Vec<u64>,
+    len: usize,
+    /// The bits after the last whole word.
+    last: u64,
+}
+
+impl Bits {
+    fn push(&mut self, bit: bool) {
+        self.last |= u64::from(bit) << (self.len % 64);
+        self.len += 1;
+        if self.len.is_multiple_of(64) {
+            self.words.push(std::mem::take(&mut self.last).to_le());
+        }
+    }
+
+    fn finish(mut self) -> BooleanBuffer {
+        self.words.push(self.last.to_le());
+        BooleanBuffer::new(Buffer::from_vec(self.words), 0, self.len)
+    }
+}
+
+fn check_length(n: usize) -> Result<()> {
+    check(
+        i32::try_from(n).is_ok(),
+        format!(
+            "keep_trees: the leaves of a tree predict {n} classes and labels, more than a table holds; use a larger \
+             min_samples_leaf, or leave keep_trees out"
+        ),
+    )
+}
