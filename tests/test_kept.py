@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,37 @@ def test_oob_predictions_have_the_shapes_of_scikit_learn() -> None:
     without = forest(bootstrap=False).fit(X, y)
     assert not hasattr(without, "oob_score_")
     assert without.forest_.no_oob == "bootstrap: no row is out of bag without it"
+
+
+def test_oob_predictions_are_made_when_they_are_asked_for() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model, other = forest(n_estimators=100).fit(X, y), forest(n_estimators=100).fit(X, y)
+    assert "oob_score_" not in vars(model)
+    expected = other.oob_prediction_
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: model.oob_prediction_, range(4)))
+    assert all(np.array_equal(one, expected) for one in found)
+    assert model.forest_._core.n_bytes()[0] == 0, "the codes of the rows are released"
+    # A new fit has other rows.
+    assert model.fit(X[:200], y[:200]).oob_prediction_.shape == (200,)
+
+
+def test_oob_predictions_survive_pickling() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = forest(n_estimators=100).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.oob_score_ == model.oob_score_
+    assert np.array_equal(again.oob_prediction_, model.oob_prediction_)
+    assert "read from a file" in str(again.forest_.no_oob)
+    unknown = pickle.loads(pickle.dumps(forest(bootstrap=False).fit(X, y)))
+    assert not hasattr(unknown, "oob_score_")
+
+
+def test_small_trees_do_not_hold_the_codes_of_many_rows() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    stumps = forest(n_estimators=2, max_depth=1).fit(np.tile(X, 20), y)
+    assert stumps.forest_._core.n_bytes()[0] == 0
+    assert 0 < stumps.oob_score_ < 1
 
 
 def test_label_sets_are_closed_upward() -> None:

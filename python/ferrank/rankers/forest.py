@@ -176,8 +176,8 @@ class ForestRanker(ForestPlan, PredictingRanker):
         The classes of the target, or of each of several; the labels of label sets. With ``keep_trees``.
     oob_score_ : float, or ndarray of shape (n_targets,)
         How well rows are predicted by the trees that have them out of bag, with ``keep_trees``: R² of
-        numbers, accuracy of classes, 1 - Hamming loss of label sets; for each of several targets. Not set
-        where it is not known, which ``forest_.no_oob`` explains.
+        numbers, accuracy of classes, 1 - Hamming loss of label sets; for each of several targets. Computed
+        when it is first read; not there if it cannot be known, which ``forest_.no_oob`` explains.
     oob_prediction_ : ndarray of shape (n_rows,), (n_rows, n_targets) or (n_rows, n_classes), or list of them
         Predictions of these rows: means of numbers, shares of classes or labels; a list if one of several
         targets is not a number. NaN in rows that no tree has out of bag. ``n_rows`` are those that take part:

@@ -1,12 +1,13 @@
 //! A forest whose trees are kept.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
-use ferrank_runtime::error::Result;
+use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::monitor::Monitor;
 
 use super::head::{Head, KeptFeature, KeptTarget};
-use super::out_of_bag::TrainingRows;
+use super::out_of_bag::{OobPredictions, TrainingRows};
 use super::router::Router;
 use super::tree_tables::Trees;
 
@@ -43,18 +44,14 @@ pub struct KeptForest {
     /// What routes rows, once some are predicted.
     router: OnceLock<Router>,
     /// The rows that it was grown on, as long as they may be predicted out of bag.
-    pub(super) rows: Mutex<Option<Arc<TrainingRows>>>,
+    rows: Mutex<Option<Arc<TrainingRows>>>,
     /// Why they cannot be.
-    pub(super) no_oob: Option<String>,
+    no_oob: Option<String>,
 }
 
 impl KeptForest {
     /// The forest of trees that fit `head`, with the rows that it was grown on, or why these cannot be predicted.
-    pub(super) fn new(
-        head: Head,
-        trees: Trees,
-        rows: std::result::Result<TrainingRows, String>,
-    ) -> Self {
+    pub(super) fn new(head: Head, trees: Trees, rows: std::result::Result<TrainingRows, String>) -> Self {
         let (rows, no_oob) = rows.map_or_else(|reason| (None, Some(reason)), |rows| (Some(Arc::new(rows)), None));
         KeptForest { head, trees, router: OnceLock::new(), rows: Mutex::new(rows), no_oob }
     }
@@ -107,6 +104,36 @@ impl KeptForest {
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) if it cannot be written, which does not occur.
     pub fn description(&self) -> Result<String> {
         self.head.to_json()
+    }
+
+    /// Predicts the rows that the forest was grown on, each by the trees that have it out of bag, on as many threads as the
+    /// forest was grown on. The same forest gives the same bits.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] with [`no_oob`](Self::no_oob); [`Interrupted`](Error::Interrupted) on request.
+    pub fn oob(&self, monitor: &Monitor) -> Result<OobPredictions> {
+        if let Some(reason) = &self.no_oob {
+            return Err(Error::Setting(reason.clone()));
+        }
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let rows = rows.ok_or_else(|| Error::Setting("oob: the rows of the forest were forgotten".into()))?;
+        rows.predict(&self.head, &self.trees, monitor)
+    }
+
+    /// Why out-of-bag rows cannot be predicted: the setting, and what is wrong with it.
+    pub fn no_oob(&self) -> Option<&str> {
+        self.no_oob.as_deref()
+    }
+
+    /// Releases the codes of the rows that the forest was grown on, without which none are out of bag.
+    pub fn forget_rows(&self) {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Bytes of the codes of the rows that the forest was grown on, until they are forgotten.
+    pub fn row_bytes(&self) -> usize {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.as_ref().map_or(0, |rows| rows.n_bytes())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, ListArray, UInt16Array, UInt32Array, UInt64Array};
-use arrow_buffer::{BooleanBuffer, Buffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field};
 use ferrank_runtime::error::{Result, check};
 
@@ -115,8 +115,7 @@ impl GrownTree {
         let split_bits = NullBuffer::new(self.is_split.clone());
         let (rights, examples) = self.rights_and_examples();
         let [mut is_cut, mut is_subset, mut missing_left] = [(); 3].map(|()| BooleanBufferBuilder::new(n));
-        let (mut features, mut cuts, mut gains) =
-            (Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n));
+        let (mut features, mut cuts, mut gains) = (Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n));
         let [mut category_ends, mut ends] = [(); 2].map(|()| Vec::with_capacity(n + 1));
         category_ends.push(0);
         ends.push(0);

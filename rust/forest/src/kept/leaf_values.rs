@@ -176,12 +176,7 @@ impl<'a> LeafPredictor<'a> {
     }
 
     /// Appends what rows, with their multiplicities, have of target number `number`; false if it is known for none.
-    fn predict(
-        &mut self,
-        number: usize,
-        members: impl Iterator<Item = (u32, u32)> + Clone,
-        out: &mut Entries,
-    ) -> bool {
+    fn predict(&mut self, number: usize, members: impl Iterator<Item = (u32, u32)> + Clone, out: &mut Entries) -> bool {
         let (target, first) = self.targets[number];
         let of_rows: &[f64] = &self.store.weights;
         let weight = |row: u32, count: u32| f64::from(count) * of_rows.get(row as usize).copied().unwrap_or(1.0);

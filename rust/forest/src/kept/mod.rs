@@ -1,10 +1,11 @@
 //! Forests that are kept: their trees as Arrow tables, predictions for new rows and for the out-of-bag rows.
 //!
 //! ```text
-//! tree of codes       keeper, leaf_values    while trees are grown: nodes with tests on values, what leaves predict
-//! out-of-bag rows     out_of_bag             each row by the trees that have it out of bag
-//! Arrow file          nodes, storage         one table of nodes, a record batch for each tree, mapped when it is read
+//! tree of codes       keeper, leaf_values    while trees are grown: tests on values, what leaves predict
+//! trees               grown, tree_tables     as they were grown, until a table of their nodes is asked for
+//! Arrow file          nodes, storage         a record batch for each tree, mapped when it is read
 //! new rows            codes, predict         values to codes of the forest's own cuts, then down the trees
+//! out-of-bag rows     out_of_bag             each row by the trees that have it out of bag, when they are asked for
 //! ```
 //!
 //! Rows go down a tree as the out-of-bag rows of a score do: by codes, in a
@@ -47,9 +48,9 @@
 //!
 //! A file is foreign bytes: all of it is checked when it is read, so that a damaged one is an error.
 //!
-//! Memory: beside the file, 16 bytes for each split and 4 for each leaf; while trees are grown, 4 for each row and
-//! thread, a number for each row and component, and 8 bytes for each out-of-bag row of a tree that waits for those
-//! before it.
+//! Memory: 16 bytes for each node of a tree that was grown to predict one number, and for prediction 16 for each split and
+//! 4 for each leaf; the codes of the training rows until they are forgotten; for out-of-bag predictions a number for each
+//! row and component, and 8 bytes for each out-of-bag row of the trees that are walked at a time.
 
 mod codes;
 mod forest;
@@ -63,9 +64,9 @@ mod out_of_bag;
 mod predict;
 mod router;
 mod storage;
-mod tree_tables;
 #[cfg(test)]
 mod tests;
+mod tree_tables;
 mod walk;
 
 pub use forest::KeptForest;

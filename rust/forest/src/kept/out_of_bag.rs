@@ -4,20 +4,20 @@
 //! while trees are grown would make growth take 1.2 to 1.3 times as long.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use ferrank_data::profile::{MISSING_U16, Scale};
 use ferrank_data::schema::Kind;
 use ferrank_data::store::{CodeStore, TargetColumn};
 use ferrank_runtime::budget::Budget;
-use ferrank_runtime::error::{Error, Result};
+use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
 use rayon::prelude::*;
 
-use super::forest::KeptForest;
 use super::head::{Head, KeptTarget};
 use super::nodes::Nodes;
+use super::tree_tables::Trees;
 use super::walk::RoutedTree;
 use crate::bag::{Bag, BagPlan};
 use crate::context::LARGE_NODE;
@@ -85,38 +85,6 @@ struct Walked {
     tree: RoutedTree,
 }
 
-impl KeptForest {
-    /// Predicts the rows that the forest was grown on, each by the trees that have it out of bag, on as many threads as the
-    /// forest was grown on. The same forest gives the same bits.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] with [`no_oob`](Self::no_oob); [`Interrupted`](Error::Interrupted) on request.
-    pub fn oob(&self, monitor: &Monitor) -> Result<OobPredictions> {
-        if let Some(reason) = &self.no_oob {
-            return Err(Error::Setting(reason.clone()));
-        }
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let rows = rows.ok_or_else(|| Error::Setting("oob: the rows of the forest were forgotten".into()))?;
-        pool(rows.threads)?.install(|| rows.predict(self, monitor))
-    }
-
-    /// Why out-of-bag rows cannot be predicted: the setting, and what is wrong with it.
-    pub fn no_oob(&self) -> Option<&str> {
-        self.no_oob.as_deref()
-    }
-
-    /// Releases the codes of the rows that the forest was grown on, without which none are out of bag.
-    pub fn forget_rows(&self) {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    /// Bytes of the codes of the rows that the forest was grown on, until they are forgotten.
-    pub fn row_bytes(&self) -> usize {
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.as_ref().map_or(0, |rows| rows.store.code_bytes())
-    }
-}
-
 /// Why the rows of `store` cannot be predicted out of bag, if they cannot.
 pub(super) fn obstacle(head: &Head, store: &CodeStore, params: &ForestParams, budget: &Budget) -> Option<String> {
     let n_components = head.n_components();
@@ -125,10 +93,7 @@ pub(super) fn obstacle(head: &Head, store: &CodeStore, params: &ForestParams, bu
         Some("task: there is no target".into())
     } else if !params.bootstraps() {
         Some("bootstrap: no row is out of bag without it".into())
-    } else if head.per_target
-        && !params.clusters(head.task)
-        && store.targets.iter().any(TargetColumn::has_missing)
-    {
+    } else if head.per_target && !params.clusters(head.task) && store.targets.iter().any(TargetColumn::has_missing) {
         Some("per_target: rows without a target have no part in its trees".into())
     } else if n.saturating_mul(size_of::<f64>()) > budget.left() / 2 {
         Some(format!("memory_limit: {n_components} numbers for each of {} rows do not fit; raise it", store.rows))
@@ -145,20 +110,30 @@ impl TrainingRows {
         TrainingRows { store, params: params.clone(), threads }
     }
 
-    fn predict(&self, forest: &KeptForest, monitor: &Monitor) -> Result<OobPredictions> {
-        let (head, store) = (&forest.head, &self.store);
+    /// Bytes of the codes.
+    pub(super) fn n_bytes(&self) -> usize {
+        self.store.code_bytes()
+    }
+
+    /// Predicts the rows by `trees`, which were grown on them.
+    pub(super) fn predict(&self, head: &Head, trees: &Trees, monitor: &Monitor) -> Result<OobPredictions> {
+        pool(self.threads)?.install(|| self.predict_in_pool(head, trees, monitor))
+    }
+
+    fn predict_in_pool(&self, head: &Head, trees: &Trees, monitor: &Monitor) -> Result<OobPredictions> {
+        let store = &self.store;
         let n_components = head.n_components();
-        let ensembles = if head.per_target { head.components() } else { vec![0..n_components] };
-        monitor.enter(Phase::Predicting, forest.n_trees() as u64);
+        monitor.enter(Phase::Predicting, trees.len() as u64);
         let mut values = vec![0.0; store.rows * n_components];
         let mut counts = vec![0u32; store.rows];
-        let numbers: Vec<usize> = (0..forest.n_trees()).collect();
-        for (components, trees) in ensembles.into_iter().zip(numbers.chunks(head.n_estimators.max(1))) {
+        let numbers: Vec<usize> = (0..trees.len()).collect();
+        for ensemble in numbers.chunks(head.n_estimators.max(1)) {
+            let components = head.components_of_tree(ensemble[0]);
             counts.fill(0);
-            for some in trees.chunks(TREES_AT_ONCE * self.threads.max(1)) {
+            for some in ensemble.chunks(TREES_AT_ONCE * self.threads.max(1)) {
                 let walk = |router: &mut Router, &tree: &usize| {
                     monitor.check()?;
-                    let walked = self.walk(tree, &Nodes::new(&forest.batch(tree)), components.clone(), router, monitor);
+                    let walked = self.walk(tree, &Nodes::new(&trees.batch(tree)), components.clone(), router, monitor);
                     monitor.advance(1);
                     walked
                 };

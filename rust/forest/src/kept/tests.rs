@@ -172,8 +172,7 @@ fn out_of_bag_predictions_are_those_of_the_trees_without_the_row() {
                 forest.head.components_of_tree(tree).for_each(|component| counts[component] += 1.0);
             }
             for component in 0..3 {
-                let (found, expected) =
-                    (oob.values()[3 * row + component], means[component] / counts[component]);
+                let (found, expected) = (oob.values()[3 * row + component], means[component] / counts[component]);
                 assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0) || expected.is_nan());
             }
         }

@@ -199,13 +199,7 @@ impl Decreases {
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    fn walk(
-        &mut self,
-        tree: TreeView<'_>,
-        view: View<'_>,
-        rows: impl Iterator<Item = u32>,
-        root: f64,
-    ) -> Result<()> {
+    fn walk(&mut self, tree: TreeView<'_>, view: View<'_>, rows: impl Iterator<Item = u32>, root: f64) -> Result<()> {
         let (mut contrasted, mut router) = (Contrasted::new(tree), Router::default());
         router.items.take_once(rows);
         let mut sums = contrasted.sums();
