@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,7 @@ def test_oob_predictions_are_made_when_they_are_asked_for() -> None:
     X, y = load_diabetes(return_X_y=True)
     model, other = forest(n_estimators=100).fit(X, y), forest(n_estimators=100).fit(X, y)
     assert "oob_score_" not in vars(model)
+    assert "oob_score_" in dir(model)
     expected = other.oob_prediction_
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: model.oob_prediction_, range(4)))
@@ -150,6 +152,38 @@ def test_oob_predictions_are_made_when_they_are_asked_for() -> None:
     assert model.forest_._core.n_bytes()[0] == 0, "the codes of the rows are released"
     # A new fit has other rows.
     assert model.fit(X[:200], y[:200]).oob_prediction_.shape == (200,)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+def test_an_interrupted_oob_prediction_can_be_made_again() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    expected = forest(n_estimators=200).fit(X, X[:, 1]).oob_score_
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for seconds in (0.001, 0.01, 0.03):
+            model = forest(n_estimators=200).fit(X, X[:, 1])
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                assert model.oob_prediction_.shape == (3000,)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            assert model.oob_score_ == expected
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_oob_predictions_are_of_the_last_fit() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = forest(n_estimators=300).fit(X, y)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: model.oob_prediction_)
+        model.fit(X[:100], y[:100])
+        reading.result()
+    assert model.oob_prediction_.shape == (100,)
+    assert "oob_score_" in dir(model)
+    score = model.oob_score_
+    assert model.set_params(keep_trees=False).oob_score_ == score
 
 
 def test_oob_predictions_survive_pickling() -> None:
@@ -168,6 +202,28 @@ def test_small_trees_do_not_hold_the_codes_of_many_rows() -> None:
     stumps = forest(n_estimators=2, max_depth=1).fit(np.tile(X, 20), y)
     assert stumps.forest_._core.n_bytes()[0] == 0
     assert 0 < stumps.oob_score_ < 1
+
+
+def test_rows_are_walked_by_codes_of_two_bytes_where_features_have_many_cuts() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X[:, 0]) + rng.normal(size=900)
+    model = forest(n_estimators=5, min_samples_leaf=1, max_bins=20_000).fit(X, y)
+    nodes = model.forest_.nodes().to_pandas()
+    assert nodes[nodes.feature == 0].cut.nunique() > 255
+    leaves = model.apply(X)
+    for tree, of_tree in nodes.groupby("tree"):
+        feature, cut, right, missing_left = (
+            of_tree[name].to_numpy() for name in ("feature", "cut", "right", "missing_left")
+        )
+        for row, leaf in zip(X, leaves[:, tree], strict=True):
+            node = 0
+            while not np.isnan(feature[node]):
+                value = row[int(feature[node])]
+                left = missing_left[node] if np.isnan(value) else value <= cut[node]
+                node = node + 1 if left else int(right[node])
+            assert node == leaf
 
 
 def test_label_sets_are_closed_upward() -> None:

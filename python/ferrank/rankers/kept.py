@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -64,7 +63,6 @@ class Forest:
     def __init__(self, core: _core.Forest) -> None:
         self._core = core
         self._oob: tuple[Array, list[tuple[str, float]]] | None = None
-        self._lock = threading.Lock()
         about = self._about = json.loads(core.description())
         self.task: str = about["task"]
         self.features: list[str] = [feature["name"] for feature in about["features"]]
@@ -300,12 +298,20 @@ class Forest:
     def _predict_oob(self) -> tuple[Array, list[tuple[str, float]]] | None:
         """Return what is predicted out of bag, n_rows x n_components, and the scores; None where not known.
 
-        The first call predicts, and the engine then releases the codes of the rows.
+        The first call predicts, and releases the codes of the rows once their predictions are here: a call
+        that is interrupted can be made again.
         """
-        with self._lock:
-            if self._oob is None and self.no_oob is None:
-                self._oob = finish(self._core.take_oob(), None)
-            return self._oob
+        if self._oob is None and self.no_oob is None:
+            try:
+                found = finish(self._core.oob(), None)
+            except SettingError:
+                # Another thread was faster. A lock might never open in a signal handler or a forked process.
+                if self._oob is None:
+                    raise
+            else:
+                self._oob = found
+                self._core.forget_rows()
+        return self._oob
 
     def _predict_oob_of_many(self) -> None:
         """Predict out-of-bag rows at once if the codes of the rows take more memory than the trees."""

@@ -44,22 +44,28 @@ class PredictingRanker(StreamRanker):
 
     def __getattr__(self, name: str) -> Any:
         """Explain which setting an attribute or method needs; ``hasattr`` is False."""
-        if not self.__dict__.get("keep_trees"):
-            if name in (*_FITTED, *_METHODS):
-                raise UnavailableError(f"{name}: no trees are kept; set keep_trees=True and fit again")
-        elif name == "partial_fit":
-            raise UnavailableError("keep_trees: not available with partial_fit; leave one of the two out")
-        elif name in _OF_BAGS and "forest_" in self.__dict__:
+        if name in _OF_BAGS and "forest_" in self.__dict__:
             if (reason := self.forest_.no_oob) is None:
                 self._predict_oob()
-                return self.__dict__[name]
+                return getattr(self, name)
             if not reason.startswith("bootstrap"):
                 raise UnavailableError(f"{name}: it is not known; {reason}")
             raise UnavailableError(
                 f"{name}: each tree has seen all rows; set bootstrap=True and fit again, so that each leaves "
                 "some out"
             )
+        if not self.__dict__.get("keep_trees"):
+            if name in (*_FITTED, *_METHODS):
+                raise UnavailableError(f"{name}: no trees are kept; set keep_trees=True and fit again")
+        elif name == "partial_fit":
+            raise UnavailableError("keep_trees: not available with partial_fit; leave one of the two out")
         return super().__getattr__(name)
+
+    def __dir__(self) -> list[str]:
+        """Name the attributes of out-of-bag rows before they are computed."""
+        forest = self.__dict__.get("forest_")
+        lazy = () if forest is None or forest.no_oob is not None else _OF_BAGS
+        return sorted({*super().__dir__(), *lazy})
 
     def __getstate__(self) -> dict[str, Any]:
         """Predict out-of-bag rows first: a pickled forest does not have the rows."""
@@ -70,7 +76,9 @@ class PredictingRanker(StreamRanker):
 
     def _predict_oob(self) -> None:
         """Set the attributes of out-of-bag rows, if these can be predicted."""
-        if (found := self.forest_._predict_oob()) is not None:
+        forest = self.forest_
+        # Another thread may have fitted anew meanwhile.
+        if (found := forest._predict_oob()) is not None and forest is self.forest_:
             values, scores = found
             numbers = np.array([value for _, value in scores])
             self.oob_score_ = float(numbers[0]) if len(numbers) == 1 else numbers
@@ -95,6 +103,8 @@ class PredictingRanker(StreamRanker):
         ]
         if classes:
             self.classes_ = classes[0] if len(self._labels) == 1 else classes
+        if forest._oob is not None:
+            self._predict_oob()
 
     def _by_target(self, components: Array) -> Any:
         """Return means and shares, n_rows x n_components, in the shapes of scikit-learn."""

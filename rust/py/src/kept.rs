@@ -81,18 +81,16 @@ impl Forest {
         self.0.no_oob()
     }
 
-    /// Predicts the rows that are out of bag, and forgets the codes of all rows. The result is a tuple of the predictions,
-    /// n_rows x n_components, and of the measure and the score of each target.
-    fn take_oob(&self) -> PyResult<Run> {
+    /// Predicts the rows that are out of bag. The result is a tuple of the predictions, n_rows x n_components, and of the
+    /// measure and the score of each target.
+    fn oob(&self) -> PyResult<Run> {
         let forest = self.0.clone();
-        Run::start(
-            move |monitor| {
-                let oob = forest.oob(monitor)?;
-                forest.forget_rows();
-                Ok(oob)
-            },
-            oob_as_tuple,
-        )
+        Run::start(move |monitor| forest.oob(monitor), oob_as_tuple)
+    }
+
+    /// Releases the codes of all rows, without which none are out of bag.
+    fn forget_rows(&self) {
+        self.0.forget_rows();
     }
 
     /// Predicts the rows of `source` on `threads` threads; `what` is "values", "shares" or "leaves". The result is an Arrow

@@ -31,6 +31,54 @@ pub(super) enum LeafValues {
     },
 }
 
+impl LeafValues {
+    /// Adds what `leaves`, those of `rows`, predict to `sums`, n x n_components. `leaf_nodes` are the nodes of all leaves.
+    pub(super) fn add(
+        &self,
+        leaf_nodes: &[u32],
+        (rows, leaves): (&[u32], &[u32]),
+        n_components: usize,
+        sums: &mut [f64],
+    ) {
+        match self {
+            LeafValues::Dense { first, width, values } => {
+                // The compiler unrolls loops of a known length.
+                let mut add = |width| add_dense((rows, leaves), (values, width), *first, n_components, sums);
+                match *width {
+                    1 => add(1),
+                    2 => add(2),
+                    width => add(width),
+                }
+            }
+            LeafValues::Sparse { offsets, components, values } => {
+                for (&row, &leaf) in rows.iter().zip(leaves) {
+                    let node = leaf_nodes[leaf as usize] as usize;
+                    let range = offsets[node] as usize..offsets[node + 1] as usize;
+                    let sums = &mut sums[row as usize * n_components..][..n_components];
+                    for (&component, value) in components[range.clone()].iter().zip(&values[range]) {
+                        sums[component as usize] += value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds the `width` values of each of `leaves` to the numbers of its row in `sums`, which start at `first` of `n_components`.
+#[inline(always)]
+fn add_dense(
+    (rows, leaves): (&[u32], &[u32]),
+    (values, width): (&[f64], usize),
+    first: usize,
+    n_components: usize,
+    sums: &mut [f64],
+) {
+    for (&row, &leaf) in rows.iter().zip(leaves) {
+        let sums = &mut sums[row as usize * n_components + first..][..width];
+        sums.iter_mut().zip(&values[leaf as usize * width..][..width]).for_each(|(sum, value)| *sum += value);
+    }
+}
+
 /// Rows whose targets are fetched before their leaf is predicted. Rows of a leaf lie anywhere, so that to wait for each of
 /// them would take half of the time.
 const AHEAD: usize = 32;

@@ -4,11 +4,11 @@
 //! tree of codes       keeper, leaf_values    while trees are grown: tests on values, what leaves predict
 //! trees               grown, tree_tables     as they were grown, until a table of their nodes is asked for
 //! Arrow file          nodes, storage         a record batch for each tree, mapped when it is read
-//! new rows            codes, predict         values to codes of the forest's own cuts, then down the trees
+//! new rows            codes, walk, predict   values to codes of the forest's own cuts, then down the trees
 //! out-of-bag rows     out_of_bag             each row by the trees that have it out of bag, when they are asked for
 //! ```
 //!
-//! Rows go down a tree as the out-of-bag rows of a score do: by codes, in a
+//! New rows go down a tree by codes, side by side (`walk`), out-of-bag rows as for a score, in a
 //! [`PackedTree`](crate::oob::PackedTree). The codes of a kept forest are the numbers of its own cuts, so that a file
 //! says nothing of bins: a test is a cut or a set of categories, by name.
 //!
@@ -48,8 +48,8 @@
 //!
 //! A file is foreign bytes: all of it is checked when it is read, so that a damaged one is an error.
 //!
-//! Memory: 16 bytes for each node of a tree that was grown to predict one number, and for prediction 16 for each split and
-//! 4 for each leaf; the codes of the training rows until they are forgotten; for out-of-bag predictions a number for each
+//! Memory: 16 bytes for each node of a tree that was grown to predict one number, and for prediction 12 for each node
+//! and 4 more for each leaf; the codes of the training rows until they are forgotten; for out-of-bag predictions a number for each
 //! row and component, and 8 bytes for each out-of-bag row of the trees that are walked at a time.
 
 mod codes;

@@ -10,6 +10,7 @@ use ferrank_data::schema::Kind;
 
 use super::head::Head;
 use super::leaf_values::LeafValues;
+use crate::tree_buffer::{CodeTest, KNOWN};
 
 /// The most components of which each leaf gets a value, also of those that it does not have: with two classes, predictions
 /// take .87 of the time. More would take more memory than the nodes themselves.
@@ -83,6 +84,15 @@ impl<'a> Nodes<'a> {
         match self.categories.is_null(node) {
             true => &[],
             false => &self.codes.values()[offsets[node] as usize..offsets[node + 1] as usize],
+        }
+    }
+
+    /// The test of a split, on codes; `code_of` tells the highest code that a cut sends to the left.
+    pub(super) fn code_test(&self, node: usize, code_of: impl Fn(f64) -> u16) -> CodeTest {
+        match self.cut.is_valid(node) {
+            true if self.cut.value(node) == f64::INFINITY => CodeTest::Cut(KNOWN),
+            true => CodeTest::Cut(code_of(self.cut.value(node))),
+            false => CodeTest::Subset(self.categories(node).to_vec()),
         }
     }
 

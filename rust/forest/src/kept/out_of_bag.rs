@@ -16,14 +16,15 @@ use ferrank_runtime::threads::pool;
 use rayon::prelude::*;
 
 use super::head::{Head, KeptTarget};
+use super::leaf_values::LeafValues;
 use super::nodes::Nodes;
 use super::tree_tables::Trees;
-use super::walk::RoutedTree;
 use crate::bag::{Bag, BagPlan};
 use crate::context::LARGE_NODE;
-use crate::oob::{Node, OutOfBagRows};
+use crate::oob::{Link, Node, OutOfBagRows, PackedTree};
 use crate::params::ForestParams;
 use crate::router::Router;
+use crate::tree_buffer::BufferedSplit;
 use crate::view::View;
 
 /// Trees that each thread walks before their predictions are added.
@@ -82,7 +83,9 @@ pub(super) struct TrainingRows {
 struct Walked {
     rows: Vec<u32>,
     leaves: Vec<u32>,
-    tree: RoutedTree,
+    /// n_leaves; the number of the node of each leaf.
+    leaf_nodes: Vec<u32>,
+    values: LeafValues,
 }
 
 /// Why the rows of `store` cannot be predicted out of bag, if they cannot.
@@ -139,8 +142,8 @@ impl TrainingRows {
                 };
                 let walked = some.par_iter().map_init(Router::default, walk).collect::<Result<Vec<Walked>>>()?;
                 // In the order of trees, so that sums have the same bits for any number of threads.
-                for Walked { rows, leaves, tree } in walked {
-                    tree.add(&rows, &leaves, n_components, &mut values);
+                for Walked { rows, leaves, leaf_nodes, values: of_leaves } in walked {
+                    of_leaves.add(&leaf_nodes, (&rows, &leaves), n_components, &mut values);
                     rows.iter().for_each(|&row| counts[row as usize] += 1);
                 }
             }
@@ -166,15 +169,11 @@ impl TrainingRows {
         let mut bag = Bag::default();
         bags.take(tree as u64, &mut bag);
         let rows = OutOfBagRows::outside(bags, tree as u64, &bag);
-        let code_of_cut = |feature: u32, cut: f64| match &self.store.codings[feature as usize].scale {
-            Scale::Numeric(cuts) => cuts.code(cut),
-            Scale::Nominal(_) => unreachable!("a nominal feature has no cuts"),
-        };
-        let mut tree = RoutedTree::new(nodes, components, |feature| feature, code_of_cut);
-        tree.packed.finish(&self.store);
+        let (packed, leaf_nodes) = self.packed(nodes);
         router.items.take_once(rows.iter().map(|row| row as u32));
-        let mut walked = Walked { rows: Vec::with_capacity(rows.len()), leaves: Vec::with_capacity(rows.len()), tree };
-        walked.tree.packed.apply(View::from_codes(&self.store, 0), router, |node, reached| {
+        let (n, values) = (rows.len(), nodes.leaf_values(components));
+        let mut walked = Walked { rows: Vec::with_capacity(n), leaves: Vec::with_capacity(n), leaf_nodes, values };
+        packed.apply(View::from_codes(&self.store, 0), router, |node, reached| {
             if reached.range.len() > LARGE_NODE {
                 monitor.check()?;
             }
@@ -185,6 +184,31 @@ impl TrainingRows {
             Ok(())
         })?;
         Ok(walked)
+    }
+
+    /// The tree of `nodes`, for the codes of the store, and the number of the node of each leaf.
+    fn packed(&self, nodes: &Nodes<'_>) -> (PackedTree, Vec<u32>) {
+        let (mut packed, mut leaf_nodes) = (PackedTree::default(), Vec::with_capacity(nodes.len() / 2 + 1));
+        // In preorder the last link leads to the next node.
+        let mut links: Vec<Option<Link>> = vec![None];
+        for node in 0..nodes.len() {
+            let link = links.pop().flatten();
+            if nodes.is_leaf(node) {
+                packed.add_leaf(link);
+                leaf_nodes.push(node as u32);
+                continue;
+            }
+            let feature = nodes.feature.value(node);
+            let test = nodes.code_test(node, |cut| match &self.store.codings[feature as usize].scale {
+                Scale::Numeric(cuts) => cuts.code(cut),
+                Scale::Nominal(_) => unreachable!("a nominal feature has no cuts"),
+            });
+            let (missing_left, gain, children) = (nodes.missing_left.value(node), 0.0, [0; 2]);
+            let split = BufferedSplit { feature, test, missing_left, gain, children };
+            links.extend(packed.add_split(link, &split).map(Some).into_iter().rev());
+        }
+        packed.finish(&self.store);
+        (packed, leaf_nodes)
     }
 }
 

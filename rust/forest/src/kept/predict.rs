@@ -13,7 +13,6 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::schema::{Attribute, Kind, Problem};
 use ferrank_data::source::{ChunkSource, unfinished};
-use ferrank_data::store::Code;
 use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::threads::pool;
@@ -22,8 +21,8 @@ use rayon::prelude::*;
 use super::forest::KeptForest;
 use super::head::{KeptFeature, KeptTarget};
 use super::out_of_bag::most;
-use super::router::Router;
-use super::walk::{RowCodes, rows_of_block};
+use super::router::{RoutedTrees, Router};
+use super::walk::{RoutedTree, WalkedCode, rows_of_block};
 
 /// What is predicted of a row.
 ///
@@ -202,32 +201,31 @@ impl Blocks<'_> {
     }
 
     fn predict(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        match self.router.coder.is_narrow() {
-            true => self.predict_codes::<u8>(batch),
-            false => self.predict_codes::<u16>(batch),
+        match &self.router.trees {
+            RoutedTrees::Narrow(trees) => self.predict_by(trees, batch),
+            RoutedTrees::Wide(trees) => self.predict_by(trees, batch),
         }
     }
 
-    fn predict_codes<C: Code>(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let (Router { coder, trees }, head) = (self.router, &self.forest.head);
+    fn predict_by<C: WalkedCode>(&self, trees: &[RoutedTree<C>], batch: &RecordBatch) -> Result<RecordBatch> {
+        let (coder, head) = (&self.router.coder, &self.forest.head);
         let mut codes = Vec::<C>::new();
         coder.encode(batch, self.positions, &mut codes).map_err(|(column, e)| self.intake.in_column(column, e))?;
-        let codes = RowCodes { codes: &codes, n_columns: coder.n_columns() };
-        let n = batch.num_rows();
-        let rows: Vec<u32> = (0..n as u32).collect();
+        let (n, n_columns) = (batch.num_rows(), coder.n_columns());
         let mut leaves = vec![0; n];
         if self.output == Output::Leaves {
-            let column = |tree: &super::walk::RoutedTree| -> ArrayRef {
+            let column = |tree: &RoutedTree<C>| -> ArrayRef {
                 let mut leaves = vec![0; n];
-                tree.leaves(&codes, &rows, &mut leaves);
+                tree.leaves(&codes, n_columns, &mut leaves);
                 Arc::new(UInt32Array::from_iter_values(leaves.iter().map(|&leaf| tree.leaf_nodes[leaf as usize])))
             };
             return self.batch(n, trees.iter().map(column).collect());
         }
+        let rows: Vec<u32> = (0..n as u32).collect();
         let n_components = head.n_components();
         let mut sums = vec![0.0; n * n_components];
         for tree in trees {
-            tree.leaves(&codes, &rows, &mut leaves);
+            tree.leaves(&codes, n_columns, &mut leaves);
             tree.add(&rows, &leaves, n_components, &mut sums);
         }
         let n_trees = self.forest.trees_of_components();

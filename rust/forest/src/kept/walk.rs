@@ -2,17 +2,20 @@
 
 use std::ops::Range;
 
-use arrow_array::Array;
 use ferrank_data::store::Code;
 
+use super::codes::RowCoder;
 use super::leaf_values::LeafValues;
 use super::nodes::Nodes;
-use crate::oob::{LEAF, Link, PackedTree};
-use crate::tree_buffer::{BufferedSplit, CodeTest, KNOWN};
+use crate::oob::Subset;
+use crate::tree_buffer::CodeTest;
 
 /// Number of rows that are walked side by side. A step has to wait until its node is in the cache; the waits of several
-/// rows overlap. With 10 lanes and more, which the compiler does not unroll, predictions take 1.4 times as long.
+/// rows overlap. With 16 lanes, whose nodes do not fit into registers, predictions take 1.5 times as long.
 const LANES: usize = 8;
+
+/// Steps of a row between two looks at where it is.
+const STEPS: usize = 4;
 
 /// Rows that are walked together, at most and at least: upper parts of trees are read once for all of them.
 const BLOCK_ROWS: Range<usize> = 256..1 << 16;
@@ -26,144 +29,191 @@ pub(super) fn rows_of_block(n: usize, n_cells: usize, threads: usize) -> usize {
     n.div_ceil(threads.max(1)).clamp(BLOCK_ROWS.start.min(most), most)
 }
 
-/// A tree that routes rows, and what its leaves predict.
-pub(super) struct RoutedTree {
-    /// The columns of steps are positions in the codes of a row.
-    pub(super) packed: PackedTree,
-    /// n_leaves; the number of the node of each leaf.
-    pub(super) leaf_nodes: Vec<u32>,
-    pub(super) values: LeafValues,
+/// A code for which trees have tests in few bytes: with 8 bytes for each node, large trees fit into the cache.
+pub(super) trait WalkedCode: Code {
+    /// The column of a test, and the highest code that goes left. If missing values go left, the latter is 1 more and
+    /// codes are, so that the code of a missing value, the highest number of the type, becomes 0.
+    type Test: Copy + Default + Send + Sync;
+    /// The most columns.
+    const MOST_COLUMNS: usize;
+
+    fn pack(column: u32, cut: u16, missing_left: bool) -> Self::Test;
+    fn column(test: Self::Test) -> usize;
+    fn goes_left(self, test: Self::Test) -> bool;
 }
 
-impl std::fmt::Debug for RoutedTree {
+impl WalkedCode for u8 {
+    /// The cut; a bit for missing values; the column.
+    type Test = u32;
+    const MOST_COLUMNS: usize = 1 << 23;
+
+    fn pack(column: u32, cut: u16, missing_left: bool) -> u32 {
+        let shift = u32::from(missing_left);
+        column << 9 | shift << 8 | u32::from((cut as u8).wrapping_add(shift as u8))
+    }
+
+    #[inline(always)]
+    fn column(test: u32) -> usize {
+        (test >> 9) as usize
+    }
+
+    #[inline(always)]
+    fn goes_left(self, test: u32) -> bool {
+        self.wrapping_add((test >> 8) as u8 & 1) <= test as u8
+    }
+}
+
+impl WalkedCode for u16 {
+    /// The cut; 1 for missing values; the column.
+    type Test = [u16; 4];
+    const MOST_COLUMNS: usize = u32::MAX as usize;
+
+    fn pack(column: u32, cut: u16, missing_left: bool) -> [u16; 4] {
+        let shift = u16::from(missing_left);
+        [cut.wrapping_add(shift), shift, column as u16, (column >> 16) as u16]
+    }
+
+    #[inline(always)]
+    fn column([_, _, low, high]: [u16; 4]) -> usize {
+        usize::from(high) << 16 | usize::from(low)
+    }
+
+    #[inline(always)]
+    fn goes_left(self, [cut, shift, ..]: [u16; 4]) -> bool {
+        self.wrapping_add(shift) <= cut
+    }
+}
+
+/// A tree that routes rows, and what its leaves predict.
+pub(super) struct RoutedTree<C: WalkedCode> {
+    /// The root, and then pairs of a left and a right child: left sides lie one after the other.
+    places: Vec<Place<C::Test>>,
+    /// n_nodes; the number of the leaf at each place.
+    leaf_numbers: Vec<u32>,
+    /// The categories that go left, for each test of them.
+    subsets: Vec<Subset>,
+    /// n_nodes; 1 more than the number of the subset that each place tests, 0 of others. Empty if there is none.
+    subset_numbers: Vec<u32>,
+    /// The columns of all tests are below it.
+    n_columns: usize,
+    /// n_leaves; the number of the node of each leaf.
+    pub(super) leaf_nodes: Vec<u32>,
+    values: LeafValues,
+}
+
+/// A node of a [`RoutedTree`].
+#[derive(Clone, Copy, Default)]
+struct Place<T> {
+    /// Where the left child is, before the right one. A leaf leads to itself, and all codes go left there.
+    next: u32,
+    test: T,
+}
+
+/// A row on its way.
+#[derive(Clone, Copy)]
+struct Lane {
+    /// The number of the row; that of rows if there is none.
+    row: usize,
+    /// Where its codes start.
+    start: usize,
+    place: u32,
+}
+
+impl<C: WalkedCode> std::fmt::Debug for RoutedTree<C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RoutedTree").field("n_leaves", &self.leaf_nodes.len()).finish_non_exhaustive()
     }
 }
 
-/// The codes of rows, row after row.
-pub(super) struct RowCodes<'a, C> {
-    /// n_rows x n_columns
-    pub(super) codes: &'a [C],
-    pub(super) n_columns: usize,
-}
-
-impl RoutedTree {
-    /// The tree of `nodes`, which may predict `components`. `column_of` tells where the codes of a feature are,
-    /// `code_of_cut` the highest code that a cut of a feature sends to the left.
-    pub(super) fn new(
-        nodes: &Nodes<'_>,
-        components: Range<usize>,
-        column_of: impl Fn(u32) -> u32,
-        code_of_cut: impl Fn(u32, f64) -> u16,
-    ) -> Self {
-        let (mut packed, mut leaf_nodes) = (PackedTree::default(), Vec::with_capacity(nodes.len() / 2 + 1));
-        let mut links: Vec<Option<Link>> = vec![None];
-        for node in 0..nodes.len() {
-            // In preorder the last link leads to the next node.
-            let link = links.pop().flatten();
+impl<C: WalkedCode> RoutedTree<C> {
+    /// The tree of `nodes`, which may predict `components`, for codes that `coder` makes.
+    pub(super) fn new(nodes: &Nodes<'_>, components: Range<usize>, coder: &RowCoder) -> Self {
+        let n = nodes.len();
+        let mut tree = RoutedTree {
+            places: Vec::with_capacity(n),
+            leaf_numbers: vec![0; n],
+            subsets: Vec::new(),
+            subset_numbers: Vec::new(),
+            n_columns: 0,
+            leaf_nodes: Vec::with_capacity(n / 2 + 1),
+            values: nodes.leaf_values(components),
+        };
+        tree.places.push(Place::default());
+        // In preorder, the last place is that of the next node.
+        let mut open = vec![0];
+        for node in 0..n {
+            let Some(at) = open.pop() else { break };
             if nodes.is_leaf(node) {
-                packed.add_leaf(link);
-                leaf_nodes.push(node as u32);
+                tree.places[at] = Place { next: at as u32, test: C::pack(0, u16::MAX, false) };
+                tree.leaf_numbers[at] = tree.leaf_nodes.len() as u32;
+                tree.leaf_nodes.push(node as u32);
                 continue;
             }
-            let feature = nodes.feature.value(node);
-            let test = match nodes.cut.is_valid(node) {
-                true if nodes.cut.value(node) == f64::INFINITY => CodeTest::Cut(KNOWN),
-                true => CodeTest::Cut(code_of_cut(feature, nodes.cut.value(node))),
-                false => CodeTest::Subset(nodes.categories(node).to_vec()),
+            let (feature, missing_left) = (nodes.feature.value(node), nodes.missing_left.value(node));
+            let column = coder.column_of(feature);
+            let cut = match nodes.code_test(node, |cut| coder.code_of_cut(feature, cut)) {
+                CodeTest::Cut(cut) => cut,
+                CodeTest::Subset(codes) => {
+                    tree.subsets.push(Subset::new(&codes, missing_left));
+                    tree.subset_numbers.resize(n, 0);
+                    tree.subset_numbers[at] = tree.subsets.len() as u32;
+                    0
+                }
             };
-            let split = BufferedSplit {
-                feature: column_of(feature),
-                test,
-                missing_left: nodes.missing_left.value(node),
-                gain: 0.0,
-                children: [0; 2],
-            };
-            links.extend(packed.add_split(link, &split).map(Some).into_iter().rev());
+            let next = tree.places.len();
+            tree.places[at] = Place { next: next as u32, test: C::pack(column, cut, missing_left) };
+            tree.places.extend([Place::default(); 2]);
+            tree.n_columns = tree.n_columns.max(column as usize + 1);
+            open.extend([next + 1, next]);
         }
-        RoutedTree { packed, leaf_nodes, values: nodes.leaf_values(components) }
+        tree
     }
 
-    /// Writes the leaf of each of `rows`.
-    pub(super) fn leaves<C: Code>(&self, codes: &RowCodes<'_, C>, rows: &[u32], leaves: &mut [u32]) {
-        match self.packed.has_subsets() {
-            _ if self.packed.steps.is_empty() => leaves.fill(0),
-            true => self.walk::<C, true>(codes, rows, leaves),
-            false => self.walk::<C, false>(codes, rows, leaves),
+    /// Writes the leaf of each of the rows that have `codes`, n_rows x n_columns.
+    pub(super) fn leaves(&self, codes: &[C], n_columns: usize, leaves: &mut [u32]) {
+        match self.subsets.is_empty() {
+            _ if self.places.len() == 1 => leaves.fill(0),
+            true => self.walk::<false>(codes, n_columns, leaves),
+            false => self.walk::<true>(codes, n_columns, leaves),
         }
+        leaves.iter_mut().for_each(|place| *place = self.leaf_numbers[*place as usize]);
     }
 
-    /// Walks some rows side by side. The next row takes the lane of one that has reached its leaf: of all steps only the
-    /// last one of a row is hard to predict, and nothing but its node is written at the others.
-    fn walk<C: Code, const SUBSETS: bool>(&self, codes: &RowCodes<'_, C>, rows: &[u32], leaves: &mut [u32]) {
-        let (steps, n_columns) = (&self.packed.steps[..], codes.n_columns);
-        let next = |node: u32, start: usize| {
-            let step = steps[node as usize];
-            self.packed.next::<C, SUBSETS>(step, codes.codes[start + step.column as usize])
-        };
-        let mut waiting = rows.iter().enumerate().map(|(place, &row)| (place, row as usize * n_columns));
-        let mut lanes = [(0usize, 0usize); LANES];
-        let mut nodes = [0u32; LANES];
-        let n_lanes = rows.len().min(LANES);
-        lanes.iter_mut().zip(&mut waiting).for_each(|(lane, row)| *lane = row);
-        if n_lanes == LANES {
-            'rows: loop {
-                for (lane, node) in lanes.iter_mut().zip(&mut nodes) {
-                    *node = next(*node, lane.1);
-                    if *node & LEAF != 0 {
-                        leaves[lane.0] = *node & !LEAF;
-                        let Some(row) = waiting.next() else { break 'rows };
-                        (*lane, *node) = (row, 0);
-                    }
+    /// Writes the place of the leaf of each row. Some rows are walked side by side, some steps of each; then those that have
+    /// reached their leaf make way for the next ones. Until then they stay there, so that nothing is branched on that is
+    /// hard to predict: with a branch at each leaf, predictions take 1.1 to 1.4 times as long.
+    fn walk<const SUBSETS: bool>(&self, codes: &[C], n_columns: usize, places: &mut [u32]) {
+        let n = places.len();
+        let lane = |row: usize| Lane { row, start: row.min(n.saturating_sub(1)) * n_columns, place: 0 };
+        let mut lanes: [Lane; LANES] = std::array::from_fn(|row| lane(row.min(n)));
+        let (mut next, mut n_left) = (n.min(LANES), n);
+        while n_left > 0 {
+            for _ in 0..STEPS {
+                for lane in &mut lanes {
+                    let Place { next, test } = self.places[lane.place as usize];
+                    let code = codes[lane.start + C::column(test)];
+                    let left = match SUBSETS.then(|| self.subset_numbers[lane.place as usize]) {
+                        None | Some(0) => code.goes_left(test),
+                        Some(number) => self.subsets[number as usize - 1].has(code),
+                    };
+                    lane.place = next + u32::from(!left);
                 }
             }
-        }
-        for (&(place, start), node) in lanes[..n_lanes].iter().zip(&mut nodes) {
-            while *node & LEAF == 0 {
-                *node = next(*node, start);
+            for lane in &mut lanes {
+                let is_there = self.places[lane.place as usize].next == lane.place;
+                if let Some(place) = places.get_mut(lane.row) {
+                    *place = lane.place;
+                    n_left -= usize::from(is_there);
+                }
+                let other = Lane { row: next, start: next.min(n - 1) * n_columns, place: 0 };
+                *lane = std::hint::select_unpredictable(is_there, other, *lane);
+                next = (next + usize::from(is_there)).min(n);
             }
-            leaves[place] = *node & !LEAF;
         }
     }
 
-    /// Adds the predictions of leaves to `sums`, n x n_components; `leaves[i]` is the leaf that row `rows[i]` reaches.
+    /// Adds the predictions of leaves to `sums`, n_rows x n_components; `leaves` holds the leaf of each row.
     pub(super) fn add(&self, rows: &[u32], leaves: &[u32], n_components: usize, sums: &mut [f64]) {
-        match &self.values {
-            LeafValues::Dense { first, width, values } => {
-                // The compiler unrolls loops of a known length.
-                let mut add = |width| add_dense((rows, leaves), (values, width), *first, n_components, sums);
-                match *width {
-                    1 => add(1),
-                    2 => add(2),
-                    width => add(width),
-                }
-            }
-            LeafValues::Sparse { offsets, components, values } => {
-                for (&row, &leaf) in rows.iter().zip(leaves) {
-                    let node = self.leaf_nodes[leaf as usize] as usize;
-                    let range = offsets[node] as usize..offsets[node + 1] as usize;
-                    let sums = &mut sums[row as usize * n_components..][..n_components];
-                    for (&component, value) in components[range.clone()].iter().zip(&values[range]) {
-                        sums[component as usize] += value;
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Adds the `width` values of each of `leaves` to the numbers of its row in `sums`, which start at `first` of `n_components`.
-#[inline(always)]
-fn add_dense(
-    (rows, leaves): (&[u32], &[u32]),
-    (values, width): (&[f64], usize),
-    first: usize,
-    n_components: usize,
-    sums: &mut [f64],
-) {
-    for (&row, &leaf) in rows.iter().zip(leaves) {
-        let sums = &mut sums[row as usize * n_components + first..][..width];
-        sums.iter_mut().zip(&values[leaf as usize * width..][..width]).for_each(|(sum, value)| *sum += value);
+        self.values.add(&self.leaf_nodes, (rows, leaves), n_components, sums);
     }
 }

@@ -26,14 +26,21 @@ pub(crate) struct PackedTree {
 }
 
 /// Categories that go left.
-struct Subset {
+pub(crate) struct Subset {
     /// A bit for each code.
     codes: Vec<u64>,
     missing: bool,
 }
 
 impl Subset {
-    fn has<C: Code>(&self, code: C) -> bool {
+    /// These `codes`, which ascend, and missing values if `missing`.
+    pub(crate) fn new(codes: &[u16], missing: bool) -> Self {
+        let mut bits = vec![0u64; codes.last().map_or(0, |&last| usize::from(last) / 64 + 1)];
+        codes.iter().for_each(|&code| bits[usize::from(code / 64)] |= 1 << (code % 64));
+        Subset { codes: bits, missing }
+    }
+
+    pub(crate) fn has<C: Code>(&self, code: C) -> bool {
         if code == C::MISSING {
             return self.missing;
         }
@@ -90,7 +97,7 @@ impl PackedTree {
             CodeTest::Cut(cut) if split.missing_left => (u32::from(*cut) + 1) | MISSING_LEFT,
             CodeTest::Cut(cut) => u32::from(*cut),
             CodeTest::Subset(codes) => {
-                self.subsets.push(Subset { codes: bits(codes), missing: split.missing_left });
+                self.subsets.push(Subset::new(codes, split.missing_left));
                 (self.subsets.len() as u32 - 1) | SUBSET
             }
         };
@@ -211,12 +218,6 @@ impl<const SUBSET: bool> GoesLeft for Rule<'_, SUBSET> {
     fn goes_left<C: Code>(&self, code: C) -> bool {
         self.tree.goes_left::<C, SUBSET>(self.step, code)
     }
-}
-
-fn bits(codes: &[u16]) -> Vec<u64> {
-    let mut bits = vec![0u64; codes.last().map_or(0, |&last| usize::from(last) / 64 + 1)];
-    codes.iter().for_each(|&code| bits[usize::from(code / 64)] |= 1 << (code % 64));
-    bits
 }
 
 /// The features that a tree tests: those with codes of one byte, those with codes of two bytes, then sparse ones.
