@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -331,6 +332,8 @@ class Forest:
         threshold: float = 0.5,
         path: Path | None = None,
     ) -> Any:
+        if isinstance(threshold, bool) or not isinstance(threshold, Real):
+            raise SettingError(f"threshold: {threshold!r} is no number; use one from 0 to below 1")
         if isinstance(data, Dataset):
             source = data.source()
         else:

@@ -26,6 +26,10 @@ use tracing::debug;
 use crate::error::{Error, Result};
 use crate::files::allocate;
 
+fn is_full(error: &IoError) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
 /// A folder for scratch files.
 ///
 /// ```
@@ -62,7 +66,16 @@ impl Scratch {
     /// [`Error::File`] if the folder does not exist or cannot be written to.
     pub fn file(&self) -> Result<File> {
         debug!("temporary file in {}", self.folder.display());
-        tempfile::tempfile_in(&self.folder).map_err(|e| self.failed(e))
+        let failed = |error: IoError| match is_full(&error) {
+            true => self.failed(error),
+            false => {
+                let what = format!(
+                    "no temporary file can be made there ({error}); make the folder, or name another as temp_dir"
+                );
+                Error::file(&self.folder, IoError::new(error.kind(), what))
+            }
+        };
+        tempfile::tempfile_in(&self.folder).map_err(failed)
     }
 
     /// A new file that is read and written at any place.
@@ -75,14 +88,10 @@ impl Scratch {
 
     /// The error for what failed in the folder.
     pub fn failed(&self, error: IoError) -> Error {
-        let full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
-        match full {
+        match is_full(&error) {
             true => Error::file(
                 &self.folder,
-                IoError::new(
-                    error.kind(),
-                    "the disk is full; free space there, or name another folder for scratch files",
-                ),
+                IoError::new(error.kind(), "the disk is full; free space there, or name another folder as temp_dir"),
             ),
             false => Error::file(&self.folder, error),
         }
@@ -186,6 +195,7 @@ mod tests {
         assert_eq!(*scratch.values(pieces.into_iter()).unwrap(), [1.0, 2.0, 3.0]);
         assert!(scratch.values(std::iter::empty::<&[u16]>()).unwrap().is_empty());
         let nowhere = Scratch::new(Some(Path::new("/no/such/folder")));
-        assert!(nowhere.file().unwrap_err().to_string().contains("/no/such/folder"));
+        let error = nowhere.file().unwrap_err().to_string();
+        assert!(error.starts_with("/no/such/folder: ") && error.ends_with("or name another as temp_dir"), "{error}");
     }
 }

@@ -44,7 +44,8 @@ impl GrownTree {
     /// The tree `grown`, whose tests on values are those of `test`, and whose leaves predict `predicted`.
     ///
     /// # Errors
-    /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if the leaves predict more components than a table holds, or a bag is too large.
+    /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if the leaves predict more components than a table holds,
+    /// or a bag is too large.
     pub(super) fn new(
         grown: &TreeBuffer,
         test: impl Fn(&BufferedSplit) -> ValueTest,
