@@ -49,7 +49,7 @@ _SIZED = 8
 _BATCH_BYTES = 32 << 20
 """Most bytes of partitions that are worked on together."""
 _HELD = 2
-"""Partitions are held if so many times their bytes fit into what workers have left."""
+"""Partitions are held if the free memory of all workers is at least this many times their size."""
 _DRIFTED_NAMED = 3
 
 

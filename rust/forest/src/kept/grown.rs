@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, ListArray, UInt16Array, UInt32Array, UInt64Array};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field};
 use ferrank_runtime::error::{Result, check};
 
@@ -18,7 +18,7 @@ pub(super) enum ValueTest {
 }
 
 /// A tree without what follows from the rest: 16 bytes for each node of a tree that predicts one number, where its table
-/// takes 55. To keep tables instead makes growth take 1.15 times as long, most of it for fresh memory.
+/// takes 55. Growth takes 1.07 times as long for it, 1.14 times for a table, half of that for fresh memory.
 pub(super) struct GrownTree {
     /// n_nodes, in preorder
     is_split: BooleanBuffer,
@@ -41,7 +41,7 @@ pub(super) struct GrownTree {
 }
 
 impl GrownTree {
-    /// The tree `grown`, whose tests on values are those of `test`, and whose leaves predict `predicted`.
+    /// Takes over the tree `grown`. `test` turns the test of a split into one on values; `predicted` is what leaves predict.
     ///
     /// # Errors
     /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if the leaves predict more components than a table holds,
@@ -52,7 +52,7 @@ impl GrownTree {
         predicted: &Predicted,
     ) -> Result<Self> {
         let n = grown.nodes.len();
-        let (mut is_split, mut missing_left) = (Bits::default(), Bits::default());
+        let (mut is_split, mut missing_left) = (Vec::with_capacity(n), Vec::with_capacity(n / 2));
         let (mut features, mut examples) = (Vec::with_capacity(n / 2), Vec::with_capacity(n / 2 + 1));
         let [mut gains, mut cuts] = [(); 2].map(|()| Vec::with_capacity(n / 2));
         let (mut categories, mut category_ends) = (Vec::new(), Vec::new());
@@ -81,10 +81,10 @@ impl GrownTree {
         }
         check_length(predicted.entries.values.len().max(categories.len()))?;
         Ok(GrownTree {
-            is_split: is_split.finish(),
+            is_split: BooleanBuffer::from(is_split),
             examples,
             weights: grown.nodes.iter().filter(|_| is_weighted).map(|node| node.weight).collect(),
-            missing_left: missing_left.finish(),
+            missing_left: BooleanBuffer::from(missing_left),
             features,
             gains,
             cuts,
@@ -195,30 +195,6 @@ impl GrownTree {
             done.push(node);
         }
         (rights, examples)
-    }
-}
-
-/// Bits that are appended one by one: a builder of Arrow takes three times as long.
-#[derive(Default)]
-struct Bits {
-    words: Vec<u64>,
-    len: usize,
-    /// The bits after the last whole word.
-    last: u64,
-}
-
-impl Bits {
-    fn push(&mut self, bit: bool) {
-        self.last |= u64::from(bit) << (self.len % 64);
-        self.len += 1;
-        if self.len.is_multiple_of(64) {
-            self.words.push(std::mem::take(&mut self.last).to_le());
-        }
-    }
-
-    fn finish(mut self) -> BooleanBuffer {
-        self.words.push(self.last.to_le());
-        BooleanBuffer::new(Buffer::from_vec(self.words), 0, self.len)
     }
 }
 

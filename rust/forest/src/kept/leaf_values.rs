@@ -32,7 +32,8 @@ pub(super) enum LeafValues {
 }
 
 impl LeafValues {
-    /// Adds what `leaves`, those of `rows`, predict to `sums`, n x n_components. `leaf_nodes` are the nodes of all leaves.
+    /// Adds predictions to `sums`, n_rows x n_components: those of leaf `leaves[i]` to row `rows[i]`. `leaf_nodes` holds the
+    /// number of the node of each leaf.
     pub(super) fn add(
         &self,
         leaf_nodes: &[u32],

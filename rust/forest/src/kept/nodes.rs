@@ -87,7 +87,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// The test of a split, on codes; `code_of` tells the highest code that a cut sends to the left.
+    /// The test of a split on codes. `code_of` gives the highest code whose values are not above a cut.
     pub(super) fn code_test(&self, node: usize, code_of: impl Fn(f64) -> u16) -> CodeTest {
         match self.cut.is_valid(node) {
             true if self.cut.value(node) == f64::INFINITY => CodeTest::Cut(KNOWN),

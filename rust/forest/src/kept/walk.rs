@@ -11,7 +11,7 @@ use crate::oob::Subset;
 use crate::tree_buffer::CodeTest;
 
 /// Number of rows that are walked side by side. A step has to wait until its node is in the cache; the waits of several
-/// rows overlap. With 16 lanes, whose nodes do not fit into registers, predictions take 1.5 times as long.
+/// rows overlap. With 16 lanes, whose nodes do not fit into registers, predictions take 1.2 to 1.5 times as long.
 const LANES: usize = 8;
 
 /// Steps of a row between two looks at where it is.
@@ -112,7 +112,7 @@ struct Place<T> {
 /// A row on its way.
 #[derive(Clone, Copy)]
 struct Lane {
-    /// The number of the row; that of rows if there is none.
+    /// The number of the row; the number of all rows if none is left.
     row: usize,
     /// Where its codes start.
     start: usize,
@@ -139,7 +139,7 @@ impl<C: WalkedCode> RoutedTree<C> {
             values: nodes.leaf_values(components),
         };
         tree.places.push(Place::default());
-        // In preorder, the last place is that of the next node.
+        // Nodes are in preorder: the next one belongs to the place that was opened last.
         let mut open = vec![0];
         for node in 0..n {
             let Some(at) = open.pop() else { break };
@@ -181,7 +181,7 @@ impl<C: WalkedCode> RoutedTree<C> {
 
     /// Writes the place of the leaf of each row. Some rows are walked side by side, some steps of each; then those that have
     /// reached their leaf make way for the next ones. Until then they stay there, so that nothing is branched on that is
-    /// hard to predict: with a branch at each leaf, predictions take 1.1 to 1.4 times as long.
+    /// hard to predict: with a branch at each leaf, predictions take up to 1.5 times as long.
     fn walk<const SUBSETS: bool>(&self, codes: &[C], n_columns: usize, places: &mut [u32]) {
         let n = places.len();
         let lane = |row: usize| Lane { row, start: row.min(n.saturating_sub(1)) * n_columns, place: 0 };
