@@ -22,7 +22,7 @@ use super::forest::KeptForest;
 use super::head::{KeptFeature, KeptTarget};
 use super::out_of_bag::most;
 use super::router::{RoutedTrees, Router};
-use super::walk::{RoutedTree, WalkedCode, rows_of_block};
+use super::walk::{RoutedRows, RoutedTree, WalkedCode, rows_of_block};
 
 /// What is predicted of a row.
 ///
@@ -212,21 +212,23 @@ impl Blocks<'_> {
         let mut codes = Vec::<C>::new();
         coder.encode(batch, self.positions, &mut codes).map_err(|(column, e)| self.intake.in_column(column, e))?;
         let (n, n_columns) = (batch.num_rows(), coder.n_columns());
-        let mut leaves = vec![0; n];
+        let mut routed = RoutedRows::new();
         if self.output == Output::Leaves {
             let column = |tree: &RoutedTree<C>| -> ArrayRef {
-                let mut leaves = vec![0; n];
-                tree.leaves(&codes, n_columns, &mut leaves);
-                Arc::new(UInt32Array::from_iter_values(leaves.iter().map(|&leaf| tree.leaf_nodes[leaf as usize])))
+                tree.route(&codes, n_columns, n, &mut routed);
+                let mut nodes = vec![0; n];
+                for (&row, &leaf) in routed.rows.iter().zip(&routed.leaves) {
+                    nodes[row as usize] = tree.leaf_nodes[leaf as usize];
+                }
+                Arc::new(UInt32Array::from(nodes))
             };
             return self.batch(n, trees.iter().map(column).collect());
         }
-        let rows: Vec<u32> = (0..n as u32).collect();
         let n_components = head.n_components();
         let mut sums = vec![0.0; n * n_components];
         for tree in trees {
-            tree.leaves(&codes, n_columns, &mut leaves);
-            tree.add(&rows, &leaves, n_components, &mut sums);
+            tree.route(&codes, n_columns, n, &mut routed);
+            tree.add(&routed, n_components, &mut sums);
         }
         let n_trees = self.forest.trees_of_components();
         sums.iter_mut().for_each(|sum| *sum /= n_trees);

@@ -131,6 +131,40 @@ fn predictions_have_the_same_bits_for_any_threads_and_chunks_and_from_a_file() {
 }
 
 #[test]
+fn many_rows_reach_the_leaves_of_large_trees_as_few_do() {
+    let rows = 6000;
+    let number = |salt: u64| -> ArrayRef {
+        let value = |row| (row as u64 + 1).wrapping_mul(salt).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let known = |row| (value(row) % 17 != 0).then(|| value(row) as f64);
+        Arc::new((0..rows).map(known).collect::<Float64Array>())
+    };
+    let category = |row: usize| Some(["red", "green", "blue", "grey"][row * row % 11 % 4]);
+    let colours: ArrayRef = Arc::new((0..rows).map(category).collect::<StringArray>());
+    let target: ArrayRef = Arc::new((0..rows).map(|row| (row * 7919 % 6007) as f64).collect::<Float64Array>());
+    let columns = [("a", number(3)), ("colour", colours), ("b", number(5)), ("y", target)];
+    let data = RecordBatch::try_from_iter(columns).unwrap();
+    for max_bins in [255, 1 << 12] {
+        let params = params().with_n_estimators(3).with_max_bins(max_bins).with_min_samples_leaf(1);
+        let (roles, options) = (Roles::new(Targets::Last(1)), RunOptions::default());
+        let all = source(data.clone(), rows);
+        let forest = accumulate_and_keep(&all, &roles, &params, &options, &Monitor::default()).unwrap().1;
+        assert!(Nodes::new(&forest.batch(0)).len() > super::walk::ORDERED_FROM);
+        let leaves = |chunk| {
+            let mut found = vec![Vec::new(); 3];
+            let each = |batch: RecordBatch| {
+                for (found, column) in found.iter_mut().zip(batch.columns()) {
+                    found.extend_from_slice(column.as_primitive::<UInt32Type>().values());
+                }
+                Ok(())
+            };
+            forest.predict(&source(data.clone(), chunk), Output::Leaves, 1, &Monitor::default(), each).unwrap();
+            found
+        };
+        assert_eq!(leaves(rows), leaves(1000));
+    }
+}
+
+#[test]
 fn keeping_trees_changes_no_bit_of_the_ranking() {
     let (data, roles) = (source(table(ROWS), 64), Roles::new(Targets::Last(2)));
     let (monitor, options) = (Monitor::default(), RunOptions::default());
