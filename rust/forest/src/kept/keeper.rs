@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{Schema, SchemaRef};
-use ferrank_data::profile::Scale;
+use ferrank_data::profile::{Cuts, Scale};
 use ferrank_data::schema::Problem;
 use ferrank_data::store::CodeStore;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Result, check};
 
 use super::forest::KeptForest;
-use super::grown::{GrownTree, ValueTest};
+use super::grown::{GrownTree, KeptTest};
 use super::head::{Head, KEY};
 use super::leaf_values::LeafPredictor;
 use super::nodes::fields;
 use super::out_of_bag::{TrainingRows, obstacle};
 use super::tree_tables::Trees;
 use crate::params::ForestParams;
-use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer, cut_on_values};
+use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
 
 /// Takes the trees of a run.
 pub(crate) struct Keeper {
@@ -39,6 +39,8 @@ pub(crate) struct EnsembleKeeper<'a> {
     subset: Vec<usize>,
     /// n_features; the number in the head of each category that the store has. Numbers ascend as codes do.
     numbers: Vec<Vec<u16>>,
+    /// n_features; what the codes of numbers mean.
+    values: Arc<[Cuts]>,
 }
 
 impl Keeper {
@@ -77,7 +79,12 @@ impl Keeper {
             }
             _ => Vec::new(),
         });
-        EnsembleKeeper { keeper: self, store, targets, subset: subset.to_vec(), numbers: numbers.collect() }
+        let values = store.codings.iter().map(|coding| match &coding.scale {
+            Scale::Numeric(cuts) => cuts.clone(),
+            Scale::Nominal(_) => Cuts::default(),
+        });
+        let (numbers, values) = (numbers.collect(), values.collect());
+        EnsembleKeeper { keeper: self, store, targets, subset: subset.to_vec(), numbers, values }
     }
 
     /// The forest that was grown on `store` with these settings.
@@ -99,17 +106,15 @@ impl<'a> EnsembleKeeper<'a> {
     pub(crate) fn add(&self, tree: u64, grown: &TreeBuffer, predictor: &mut LeafPredictor<'_>) -> Result<()> {
         let codings = &self.store.codings;
         let test = |split: &BufferedSplit| match (&codings[split.feature as usize].scale, &split.test) {
-            (Scale::Numeric(cuts), CodeTest::Cut(code)) => ValueTest::Cut(cut_on_values(cuts, *code)),
-            (Scale::Nominal(_), CodeTest::Cut(_)) => {
-                ValueTest::Categories(self.numbers[split.feature as usize].clone())
-            }
+            (Scale::Numeric(_), CodeTest::Cut(code)) => KeptTest::Cut(*code),
+            (Scale::Nominal(_), CodeTest::Cut(_)) => KeptTest::Categories(self.numbers[split.feature as usize].clone()),
             (Scale::Nominal(_), CodeTest::Subset(codes)) => {
                 let numbers = &self.numbers[split.feature as usize];
-                ValueTest::Categories(codes.iter().map(|&code| numbers[usize::from(code)]).collect())
+                KeptTest::Categories(codes.iter().map(|&code| numbers[usize::from(code)]).collect())
             }
             (Scale::Numeric(_), CodeTest::Subset(_)) => unreachable!("a numeric feature has cuts"),
         };
-        let kept = GrownTree::new(grown, test, predictor.leaves(grown))?;
+        let kept = GrownTree::new(grown, &self.values, test, predictor.leaves(grown))?;
         self.keeper.trees.lock().unwrap_or_else(PoisonError::into_inner).insert(tree, kept);
         Ok(())
     }

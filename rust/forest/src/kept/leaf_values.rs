@@ -124,7 +124,7 @@ impl Predicted {
         let is_same = width > 0
             && components.len() == width * self.ends.len()
             && (1..).zip(&self.ends).all(|(number, &end)| end as usize == number * width)
-            && components.chunks_exact(width).all(|of_leaf| *of_leaf == components[..width]);
+            && components[width..] == components[..components.len() - width];
         let (ends, components) = match is_same {
             true => (Vec::new(), components[..width].to_vec()),
             false => (self.ends.clone(), components.clone()),
