@@ -250,7 +250,8 @@ impl Comparison {
         }
         let n = groups.len() as f64;
         let standard_error = (second * n / (n - 1.0).max(1.0)).sqrt() / weight;
-        let freedom = if fourth > 0.0 && n > 1.0 { (second * second / fourth).min(n - 1.0) } else { 0.0 };
+        // Residuals that are all 0, as those of a forest that is right in all rows, are as many as there are groups.
+        let freedom = if fourth > 0.0 { (second * second / fourth).min(n - 1.0) } else { n - 1.0 };
         Comparison { error, guess, standard_error, freedom }
     }
 
@@ -292,6 +293,16 @@ mod tests {
         // Residuals −0.34, −0.24, 0.06, 0.66 and −0.14 have squares that add up to 0.632.
         assert!(is_close(once.standard_error, (0.632_f64 / 4.0 / 5.0).sqrt()));
         assert!(is_close(twice.standard_error, once.standard_error) && is_close(twice.freedom, once.freedom));
+    }
+
+    #[test]
+    fn a_forest_without_errors_is_better_than_guessing() {
+        let ratio = |error: f64, n: u64| {
+            let rows: Vec<RowError> = (0..n).map(|group| row(1.0, group, error)).collect();
+            Comparison::of_ratio(&rows, |row| row.squares).unwrap()
+        };
+        assert!(ratio(0.0, 20).is_better(0.025));
+        assert!(!ratio(0.5, 20).is_better(0.025) && !ratio(0.0, 1).is_better(0.025));
     }
 
     #[test]
