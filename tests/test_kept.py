@@ -21,6 +21,7 @@ from sklearn.inspection import partial_dependence, permutation_importance
 
 import ferrank as fr
 from ferrank.cli.main import main
+from ferrank.evaluate import evaluate
 
 DATA = Path(__file__).parent / "data"
 
@@ -483,3 +484,51 @@ def test_dask_collections_are_predicted_by_partition() -> None:
     model = forest(task="classification").fit(X, y)
     predicted = model.predict(da.from_array(X, chunks=(40, 4)))
     assert np.array_equal(predicted.compute(scheduler="synchronous"), model.predict(X))
+
+
+def postcodes(folder: Path) -> tuple[Path, Path, list[float]]:
+    """Training rows with a postcode, rows in a file of their own whose postcodes look like numbers, and their prices."""
+    prices = {"01000": 10.0, "02000": 20.0, "SI-3": 30.0, "04000": 40.0}
+    rng = np.random.default_rng(0)
+    codes = rng.choice(list(prices), 400)
+    table = pd.DataFrame(
+        {"zip": codes, "size": rng.normal(size=400), "price": [prices[code] for code in codes]}
+    )
+    new = table[table.zip != "SI-3"].head(6)
+    table.to_csv(folder / "train.csv", index=False)
+    new.to_csv(folder / "new.csv", index=False)
+    return folder / "train.csv", folder / "new.csv", new.price.tolist()
+
+
+def test_categories_that_look_like_numbers_in_a_file_are_those_of_the_training_data(tmp_path: Path) -> None:
+    train, new, prices = postcodes(tmp_path)
+    model = forest(min_samples_leaf=1).fit(pd.read_csv(train)[["zip", "size"]], pd.read_csv(train).price)
+    for data in (new, str(new), fr.CSVFile(new), fr.Dataset(new)):
+        assert np.allclose(model.forest_.predict(data).column(0).to_numpy(), prices, atol=2)
+    tree = fr.ReliefTree().fit(train, "price")
+    for rows in (new, fr.Dataset(new)):
+        assert np.allclose(tree.predict(rows), prices, atol=2)
+    ranking = fr.rank(train, "price", ranker=fr.ForestRanker(n_estimators=30))
+    found = evaluate(train, ranking, test=new, target="price", n_neighbors=3)
+    assert found.measures["r2"].max() > 0.9
+
+
+def test_categories_of_numbers_are_read_as_numbers(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"level": rng.choice([1, 2, 30], 300), "flag": rng.random(300) < 0.5})
+    table["y"] = (table.level == 30) + 2.0 * table.flag
+    features = table[["level", "flag"]].astype("category")
+    model = forest().fit(features, table.y)
+    table.to_csv(tmp_path / "new.csv", index=False)
+    table.assign(level=table.level.map("{:.1f}".format)).to_csv(tmp_path / "points.csv", index=False)
+    for name in ("new.csv", "points.csv"):
+        assert np.allclose(model.forest_.predict(tmp_path / name).column(0).to_numpy(), table.y, atol=0.1)
+
+
+def test_a_forest_without_errors_is_better_than_guessing() -> None:
+    x = np.random.default_rng(0).integers(0, 4, 400).astype(float)
+    with pytest.warns(fr.SpoiledDataWarning, match="leak"):
+        ranker = fr.ForestRanker(n_estimators=30)
+        ranking = fr.rank({"x": x, "y": 10 * x}, "y", task="regression", ranker=ranker)
+    assert ranking.model_error["y"].error == 0
+    assert ranking.model_error["y"].is_better

@@ -1,5 +1,6 @@
 """Which features are nominal, as scikit-learn users say it, and columns that are made so."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -14,7 +15,9 @@ __all__ = [
     "FROM_DTYPE",
     "CategoricalFeatures",
     "categorical_names",
+    "features_of_words",
     "is_from_dtype",
+    "is_text",
     "with_categories",
 ]
 
@@ -23,6 +26,23 @@ FROM_DTYPE = "from_dtype"
 
 CategoricalFeatures = Iterable[Any] | Literal["from_dtype"]
 """Names, positions, a mask with a bool for each column, or "from_dtype"."""
+
+
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?")
+"""How categories are called that were numbers."""
+
+
+def features_of_words(categories: Mapping[str, Sequence[str] | None]) -> list[str]:
+    """Return the nominal features whose categories are neither numbers nor truth values, by their names.
+
+    Their column was text. It has to be read as text again where all values of a file look like numbers: the
+    postcode 01000 is another one than 1000.
+    """
+    return [
+        name
+        for name, names in categories.items()
+        if names and not set(names) <= {"false", "true"} and not all(map(_NUMBER.fullmatch, names))
+    ]
 
 
 def is_from_dtype(categorical: Any) -> bool:
@@ -88,17 +108,16 @@ def with_categories(rows: Passes, categorical: CategoricalFeatures | None) -> Pa
         own = rows.schema.field(name).type
         if _is_plain(own):
             given[names.index(name)] = _values_of(own)
-        elif not (pa.types.is_dictionary(own) or _is_text(own)):
+        elif not (pa.types.is_dictionary(own) or is_text(own)):
             raise ColumnTypeError(
                 f"{rows.name}: column '{name}' is of type {own}, whose values are no categories; leave it out"
             )
     return _as_dictionaries(rows, given)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return any(
-        is_of(kind) for is_of in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    )
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether values of this type are strings."""
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def _is_plain(kind: pa.DataType) -> bool:

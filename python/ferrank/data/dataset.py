@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from ferrank import _core
@@ -164,12 +164,18 @@ class Dataset:
         return roles | self._classes
 
     def source(
-        self, temp_dir: Folder = None, *, task: str | None = None, hierarchy: Any = None
+        self,
+        temp_dir: Folder = None,
+        *,
+        task: str | None = None,
+        hierarchy: Any = None,
+        as_text: Iterable[str] = (),
     ) -> _core.Source:
         """Return the rows as a source of the engine, opened at the first call.
 
         Dropped columns, groups and label sets are not converted to numbers. Data that can be read only once
-        is copied to a temporary file in ``temp_dir``. ``task`` and ``hierarchy`` are as in :meth:`roles`.
+        is copied to a temporary file in ``temp_dir``. ``task`` and ``hierarchy`` are as in :meth:`roles`,
+        ``as_text`` as in :func:`open_source`.
         """
         if self._source is None:
             is_labels = self.holds_label_sets(task, hierarchy)
@@ -179,8 +185,8 @@ class Dataset:
                     setattr(self, name, names[name])
             else:
                 groups = [] if self.groups is None else [self.groups]
-                as_text = [*self.drop, *groups, *((self.target or []) if is_labels else [])]
-                self._source = open_source(self.data, labels=self.labels, as_text=as_text, temp_dir=temp_dir)
+                texts = [*self.drop, *groups, *((self.target or []) if is_labels else []), *as_text]
+                self._source = open_source(self.data, labels=self.labels, as_text=texts, temp_dir=temp_dir)
         return self._source
 
     def profile(self, roles: dict[str, Any], settings: dict[str, Any], make: Callable[[], bytes]) -> bytes:

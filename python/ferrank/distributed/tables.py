@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ferrank.data.categories import is_text
 from ferrank.data.sparse import issparse
 from ferrank.data.tables import arrow_table, unmasked
 from ferrank.data.values import Column, group_column, label_sets, target_columns, unlike
@@ -223,7 +224,7 @@ def _named(number: int) -> Iterator[None]:
 def refuse_written_lists(part: pa.Table, number: int) -> None:
     """Raise where lists were made text, as dask does with columns of objects by default."""
     for name, column in zip(part.column_names, part.columns, strict=True):
-        known = (value.as_py() for value in column if value.is_valid) if _is_text(column.type) else ()
+        known = (value.as_py() for value in column if value.is_valid) if is_text(column.type) else ()
         text = next(iter(known), "")
         if text.startswith("[") and _is_list(text):
             raise DataError(
@@ -285,18 +286,14 @@ def _widened(fields: Sequence[pa.Field]) -> pa.Field:
                 f"{widest.type}; use one type"
             ) from error
     is_nominal = any(pa.types.is_dictionary(field.type) for field in fields)
-    if not is_nominal or _is_text(widest.type) or pa.types.is_null(widest.type):
+    if not is_nominal or is_text(widest.type) or pa.types.is_null(widest.type):
         return widest
     return widest.with_type(pa.dictionary(pa.int32(), widest.type))
 
 
 def _plain(field: pa.Field) -> pa.Field:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    return pa.field(field.name, pa.large_string() if _is_text(kind) else kind)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return kind in (pa.string(), pa.large_string(), pa.string_view())
+    return pa.field(field.name, pa.large_string() if is_text(kind) else kind)
 
 
 _WIDTH = 1024
@@ -337,7 +334,7 @@ def _contents(column: pa.Array) -> Iterator[Bytes]:
         yield from _contents(column.dictionary_decode())
     elif pa.types.is_boolean(kind):
         yield from _contents(column.cast(pa.uint8()))
-    elif _is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    elif is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         plain = column.cast(pa.large_binary())
         yield from _contents(pc.binary_length(plain))
         offsets, data = plain.buffers()[1:]

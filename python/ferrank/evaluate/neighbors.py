@@ -28,6 +28,8 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank._core import Source
+from ferrank.data.categories import is_text
+from ferrank.data.opening import Passes
 from ferrank.data.parameters import suggests
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
@@ -143,7 +145,9 @@ def evaluate(
         groups=groups,
     )
     roles, source = dataset.roles(), dataset.source()
-    other = dataset.with_rows(test).source()
+    # What looks like numbers in the test rows alone is text, too.
+    texts = [field.name for field in Passes.of(source).schema if is_text(field.type)]
+    other = dataset.with_rows(test).source(as_text=texts)
     problem = source.resolve(roles)
     if roles["groups"] is not None:
         _check_apart(source, other, roles["groups"])

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ferrank import _core
+from ferrank.data.categories import features_of_words
 from ferrank.data.dataset import Dataset
 from ferrank.data.opening import check_arrow
 from ferrank.data.source import open_source
@@ -65,6 +66,7 @@ class Forest:
         self._core = core
         self._oob: tuple[Array, list[tuple[str, float]]] | None = None
         about = self._about = json.loads(core.description())
+        self._texts = features_of_words({one["name"]: one.get("categories") for one in about["features"]})
         self.task: str = about["task"]
         self.features: list[str] = [feature["name"] for feature in about["features"]]
         self.targets: list[str] = [target["name"] for target in about["targets"]]
@@ -335,9 +337,9 @@ class Forest:
         if isinstance(threshold, bool) or not isinstance(threshold, Real):
             raise SettingError(f"threshold: {threshold!r} is no number; use one from 0 to below 1")
         if isinstance(data, Dataset):
-            source = data.source()
+            source = data.source(as_text=self._texts)
         else:
-            source = data if isinstance(data, _core.Source) else open_source(data)
+            source = data if isinstance(data, _core.Source) else open_source(data, as_text=self._texts)
         with shown(progress) as show:
             return finish(self._core.predict(source, what, threshold, threads_of(n_jobs), path), show)
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data import validation
+from ferrank.data.categories import features_of_words
 from ferrank.data.classes import with_classes
 from ferrank.data.dataset import Dataset
 from ferrank.data.delimited import CSVFile
@@ -125,9 +126,10 @@ class _BaseTree(BaseEstimator):
 
     def _source(self, X: Any) -> Source:
         check_is_fitted(self)
+        texts = features_of_words(dict(zip(self.tree_.features, self.tree_.categories, strict=True)))
         if isinstance(X, Dataset):
-            return X.source()
-        return open_source(X) if _is_dataset(X) else validation.features_alone(self, X)
+            return X.source(as_text=texts)
+        return open_source(X, as_text=texts) if _is_dataset(X) else validation.features_alone(self, X)
 
     def _predict(self, X: Any) -> tuple[Array, Array]:
         source = self._source(X)
