@@ -337,7 +337,7 @@ def test_the_shell_keeps_and_predicts(tmp_path: Path, capsys: pytest.CaptureFixt
     assert np.corrcoef(pq.read_table(output).column("y").to_numpy(), b)[0, 1] > 0.95
     capsys.readouterr()
     assert main(["predict", kept, str(tmp_path / "new.parquet")]) == 0
-    assert "190 more rows" in capsys.readouterr().out
+    assert "190 more rows" in capsys.readouterr().err
     (tmp_path / "wrong.ferrank").write_bytes(b"ARROW1\0\0no forest")
     assert main(["predict", str(tmp_path / "wrong.ferrank"), str(tmp_path / "new.parquet")]) == 2
     assert main(["predict", str(tmp_path / "old.parquet"), str(tmp_path / "new.parquet")]) == 2
@@ -487,7 +487,7 @@ def test_dask_collections_are_predicted_by_partition() -> None:
 
 
 def postcodes(folder: Path) -> tuple[Path, Path, list[float]]:
-    """Training rows with a postcode, rows in a file of their own whose postcodes look like numbers, and their prices."""
+    """Training rows with postcodes; new rows, whose postcodes all look like numbers, and their prices."""
     prices = {"01000": 10.0, "02000": 20.0, "SI-3": 30.0, "04000": 40.0}
     rng = np.random.default_rng(0)
     codes = rng.choice(list(prices), 400)
@@ -527,8 +527,9 @@ def test_categories_of_numbers_are_read_as_numbers(tmp_path: Path) -> None:
 
 def test_a_forest_without_errors_is_better_than_guessing() -> None:
     x = np.random.default_rng(0).integers(0, 4, 400).astype(float)
+    ranker = fr.ForestRanker(n_estimators=30)
     with pytest.warns(fr.SpoiledDataWarning, match="leak"):
-        ranker = fr.ForestRanker(n_estimators=30)
         ranking = fr.rank({"x": x, "y": 10 * x}, "y", task="regression", ranker=ranker)
+    assert ranking.model_error is not None
     assert ranking.model_error["y"].error == 0
     assert ranking.model_error["y"].is_better

@@ -71,7 +71,7 @@ def _run(chosen: argparse.Namespace) -> None:
     for row in rows:
         print("  ".join(_cell(value) for value in row.values()))
     if table.num_rows > _SHOWN:
-        print(f"… {table.num_rows - _SHOWN} more rows; --output writes all of them")
+        message(f"{table.num_rows - _SHOWN:,} more rows; --output writes all of them")
 
 
 def _cell(value: Any) -> str:

@@ -24,7 +24,9 @@ def add_to(commands: Any) -> None:
     )
     add_data(parser)
     group = parser.add_argument_group("columns")
-    group.add_argument("-t", "--target", metavar="NAME", help="the target; default: the last column")
+    group.add_argument(
+        "-t", "--target", metavar="NAME", action="append", help="the target; default: the last column"
+    )
     group.add_argument(
         "-d",
         "--drop",
