@@ -525,6 +525,12 @@ def test_categories_of_numbers_are_read_as_numbers(tmp_path: Path) -> None:
         assert np.allclose(model.forest_.predict(tmp_path / name).column(0).to_numpy(), table.y, atol=0.1)
 
 
+def test_a_target_that_no_row_has_is_refused() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(fr.SettingError, match="no row has the target 'y1'"):
+        forest().fit(X, np.column_stack([X[:, 0], np.full(60, np.nan)]))
+
+
 def test_a_forest_without_errors_is_better_than_guessing() -> None:
     x = np.random.default_rng(0).integers(0, 4, 400).astype(float)
     ranker = fr.ForestRanker(n_estimators=30)

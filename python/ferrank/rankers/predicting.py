@@ -44,10 +44,10 @@ class PredictingRanker(StreamRanker):
 
     def __getattr__(self, name: str) -> Any:
         """Explain which setting an attribute or method needs; ``hasattr`` is False."""
-        if name in _OF_BAGS and "forest_" in self.__dict__:
-            if (reason := self.forest_.no_oob) is None:
-                self._predict_oob()
-                return getattr(self, name)
+        forest = self.__dict__.get("forest_")
+        if name in _OF_BAGS and forest is not None:
+            if (reason := forest.no_oob) is None:
+                return self._predict_oob(forest)[name]
             if not reason.startswith("bootstrap"):
                 raise UnavailableError(f"{name}: it is not known; {reason}")
             raise UnavailableError(
@@ -69,20 +69,25 @@ class PredictingRanker(StreamRanker):
 
     def __getstate__(self) -> dict[str, Any]:
         """Predict out-of-bag rows first: a pickled forest does not have the rows."""
-        if "forest_" in self.__dict__ and not set(_OF_BAGS) & set(self.__dict__):
-            self._predict_oob()
+        forest = self.__dict__.get("forest_")
+        if forest is not None and not set(_OF_BAGS) & set(self.__dict__):
+            self._predict_oob(forest)
         state: dict[str, Any] = super().__getstate__()
         return state
 
-    def _predict_oob(self) -> None:
-        """Set the attributes of out-of-bag rows, if these can be predicted."""
-        forest = self.forest_
-        # Another thread may have fitted anew meanwhile.
-        if (found := forest._predict_oob()) is not None and forest is self.forest_:
-            values, scores = found
-            numbers = np.array([value for _, value in scores])
-            self.oob_score_ = float(numbers[0]) if len(numbers) == 1 else numbers
-            self.oob_prediction_ = self._by_target(values)
+    def _predict_oob(self, forest: Forest) -> dict[str, Any]:
+        """Set and return the attributes of out-of-bag rows, if these can be predicted."""
+        labels = self._labels
+        if (found := forest._predict_oob()) is None:
+            return {}
+        values, scores = found
+        numbers = np.array([value for _, value in scores])
+        score = float(numbers[0]) if len(numbers) == 1 else numbers
+        attributes = {"oob_score_": score, "oob_prediction_": _by_target(values, labels)}
+        # Another thread may fit anew meanwhile.
+        if self.__dict__.get("forest_") is forest:
+            self.__dict__.update(attributes)
+        return attributes
 
     def _forget_trees(self) -> None:
         """Remove what an earlier fit kept."""
@@ -104,19 +109,7 @@ class PredictingRanker(StreamRanker):
         if classes:
             self.classes_ = classes[0] if len(self._labels) == 1 else classes
         if forest._oob is not None:
-            self._predict_oob()
-
-    def _by_target(self, components: Array) -> Any:
-        """Return means and shares, n_rows x n_components, in the shapes of scikit-learn."""
-        parts, start = [], 0
-        for labels in self._labels:
-            width = max(1, len(labels))
-            part = components[:, start : start + width]
-            parts.append(part[:, _order(labels)] if len(labels) else part[:, 0])
-            start += width
-        if len(parts) == 1:
-            return parts[0]
-        return parts if any(len(labels) for labels in self._labels) else np.column_stack(parts)
+            self._predict_oob(forest)
 
     def save_trees(self, path: str | os.PathLike[str]) -> None:
         """Save the kept trees to an Arrow file, which :meth:`Forest.load` reads.
@@ -203,7 +196,7 @@ class PredictingRanker(StreamRanker):
             raise SettingError(
                 f"predict_proba: for classes and labels, the task is {self.forest_.task}; use predict"
             )
-        return self._by_target(columns_as_array(table))
+        return _by_target(columns_as_array(table), self._labels)
 
     @available_if(_keeps_trees)  # type: ignore[untyped-decorator]
     def apply(self, X: Any) -> Array:
@@ -300,6 +293,19 @@ def _labels(names: list[str], given: Array) -> Array:
         return np.array(names, dtype=object)
     found = [known[name] for name in names]
     return _objects(found) if given.dtype.kind == "O" else np.array(found, dtype=given.dtype)
+
+
+def _by_target(components: Array, classes: list[Array]) -> Any:
+    """Return means and shares, n_rows x n_components, in the shapes of scikit-learn."""
+    parts, start = [], 0
+    for labels in classes:
+        width = max(1, len(labels))
+        part = components[:, start : start + width]
+        parts.append(part[:, _order(labels)] if len(labels) else part[:, 0])
+        start += width
+    if len(parts) == 1:
+        return parts[0]
+    return parts if any(len(labels) for labels in classes) else np.column_stack(parts)
 
 
 def _objects(values: list[Any]) -> Array:

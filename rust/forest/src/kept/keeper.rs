@@ -12,7 +12,7 @@ use ferrank_runtime::error::{Result, check};
 
 use super::forest::KeptForest;
 use super::grown::{GrownTree, KeptTest};
-use super::head::{Head, KEY};
+use super::head::{Head, KEY, KeptTarget};
 use super::leaf_values::LeafPredictor;
 use super::nodes::fields;
 use super::out_of_bag::{TrainingRows, obstacle};
@@ -54,6 +54,12 @@ impl Keeper {
             "keep_trees: trees with shadows test values of other rows; leave shadows or keep_trees out",
         )?;
         let head = Head::new(problem, store, params)?;
+        for (KeptTarget { name, .. }, column) in head.targets.iter().zip(store.targets.iter()) {
+            check(
+                (0..store.rows).any(|row| column.is_known(row)),
+                format!("keep_trees: no row has the target '{name}', which cannot be predicted then; leave it out"),
+            )?;
+        }
         let metadata = HashMap::from([(KEY.to_string(), head.to_json()?)]);
         Ok(Keeper {
             schema: Arc::new(Schema::new_with_metadata(fields(), metadata)),
