@@ -525,6 +525,16 @@ def test_categories_of_numbers_are_read_as_numbers(tmp_path: Path) -> None:
         assert np.allclose(model.forest_.predict(tmp_path / name).column(0).to_numpy(), table.y, atol=0.1)
 
 
+def test_dates_of_a_file_are_times_of_a_frame(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1000, 300), unit="D")
+    frame = pd.DataFrame({"day": days, "other": rng.normal(size=300)})
+    late = (frame.day > "2021-06-01").astype(float)
+    frame.to_csv(tmp_path / "days.csv", index=False)
+    model = forest(task="regression").fit(frame, late)
+    assert np.array_equal(model.forest_.predict(tmp_path / "days.csv").column(0), model.predict(frame))
+
+
 def test_a_target_that_no_row_has_is_refused() -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     with pytest.raises(fr.SettingError, match="no row has the target 'y1'"):

@@ -22,8 +22,8 @@ const COMPARED: usize = 8;
 /// Entries of a dictionary that have a table of places, however few the rows are.
 const TABLE_ENTRIES: usize = 256;
 
-/// The numbers of `array`, appended to `out`; NaN where missing. Booleans are 0 and 1, dates are days since 1970-01-01,
-/// times are seconds: since then, since midnight, or of a duration.
+/// The numbers of `array`, appended to `out`; NaN where missing. Booleans are 0 and 1. Dates and times are seconds: since
+/// 1970-01-01, since midnight, or of a duration.
 ///
 /// # Errors
 /// [`Error::Data`] where a value does not convert, without the column's name: the caller adds it.
@@ -33,9 +33,9 @@ pub fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
         return Ok(());
     }
     let start = out.len();
-    if let Some((counts, unit)) = counted(array.data_type()) {
+    if let Some((counts, [seconds, parts])) = counted(array.data_type()) {
         numeric_values(&cast(array, &counts).map_err(unreadable)?, out)?;
-        out[start..].iter_mut().for_each(|value| *value /= unit);
+        out[start..].iter_mut().for_each(|value| *value = *value * seconds / parts);
         return Ok(());
     }
     let nulls = if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
@@ -88,16 +88,16 @@ pub fn is_time(data_type: &DataType) -> bool {
     counted(data_type).is_some()
 }
 
-/// The integers that a date, time or duration is kept as, and how many of them are a day (dates) or a second.
-fn counted(data_type: &DataType) -> Option<(DataType, f64)> {
+/// The integers that a date, time or duration is kept as. So many of them, the second number, are so many seconds, the first.
+fn counted(data_type: &DataType) -> Option<(DataType, [f64; 2])> {
     let unit = match data_type {
-        DataType::Date32 => return Some((DataType::Int32, 1.0)),
-        DataType::Date64 => return Some((DataType::Int64, 86_400_000.0)),
-        DataType::Time32(unit) => return Some((DataType::Int32, in_second(unit))),
+        DataType::Date32 => return Some((DataType::Int32, [86_400.0, 1.0])),
+        DataType::Date64 => &TimeUnit::Millisecond,
+        DataType::Time32(unit) => return Some((DataType::Int32, [1.0, in_second(unit)])),
         DataType::Time64(unit) | DataType::Timestamp(unit, _) | DataType::Duration(unit) => unit,
         _ => return None,
     };
-    Some((DataType::Int64, in_second(unit)))
+    Some((DataType::Int64, [1.0, in_second(unit)]))
 }
 
 fn in_second(unit: &TimeUnit) -> f64 {
@@ -352,9 +352,9 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_days_and_times_are_seconds() {
-        assert_eq!(numbers(Arc::new(Date32Array::from(vec![3]))), [3.0]);
-        assert_eq!(numbers(Arc::new(Date64Array::from(vec![3 * 86_400_000]))), [3.0]);
+    fn dates_and_times_are_seconds() {
+        assert_eq!(numbers(Arc::new(Date32Array::from(vec![3]))), [3.0 * 86_400.0]);
+        assert_eq!(numbers(Arc::new(Date64Array::from(vec![3 * 86_400_000]))), [3.0 * 86_400.0]);
         assert_eq!(numbers(Arc::new(TimestampMillisecondArray::from(vec![1_500]).with_timezone("+02:00"))), [1.5]);
         assert_eq!(numbers(Arc::new(DurationNanosecondArray::from(vec![-2_000_000_000]))), [-2.0]);
         assert_eq!(numbers(Arc::new(Time32SecondArray::from(vec![7]))), [7.0]);
