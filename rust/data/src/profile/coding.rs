@@ -113,7 +113,7 @@ impl Categories {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cuts {
     /// n_codes − 1, ascending; empty if they are the middles between the values.
-    cuts: Vec<f64>,
+    cuts: Arc<[f64]>,
     /// n_codes; a representative value of each code: the value itself where codes are exact.
     pub values: Arc<[f64]>,
 }
@@ -121,14 +121,14 @@ pub struct Cuts {
 impl Cuts {
     /// One code for each of `values`, which ascend.
     pub fn exact(values: &[f64]) -> Self {
-        Cuts { cuts: Vec::new(), values: values.into() }
+        Cuts { cuts: Arc::default(), values: values.into() }
     }
 
     /// The codes between `cuts`, which ascend.
     pub fn from_cuts(cuts: Vec<f64>) -> Self {
         let ends = cuts.iter().chain(cuts.last()).copied();
         let values = if cuts.is_empty() { vec![0.0] } else { ends.collect() };
-        Cuts { cuts, values: values.into() }
+        Cuts { cuts: cuts.into(), values: values.into() }
     }
 
     /// The cut above `code`: a test `x ≤ cut` sends the codes up to this one to the left.
@@ -166,7 +166,7 @@ impl Cuts {
 
     /// A code for each of these values, which ascend.
     pub(super) fn each(values: Arc<[f64]>) -> Self {
-        Cuts { cuts: Vec::new(), values }
+        Cuts { cuts: Arc::default(), values }
     }
 
     /// [`with_rare`](Self::with_rare) of the numbers that `scratch` holds in order.
@@ -222,7 +222,7 @@ impl Cuts {
             }
         }
         representatives.push(f64::midpoint(first, sample[sample.len() - 1]));
-        let bins = Cuts { cuts, values: representatives.into() };
+        let bins = Cuts { cuts: cuts.into(), values: representatives.into() };
         match apart.is_empty() {
             true => bins,
             false => bins.with_apart(sample, &apart),
@@ -231,23 +231,24 @@ impl Cuts {
 
     /// The cuts with more of them around each of the values `apart`, which ascend and are none of `sample`, which
     /// ascends as well.
-    fn with_apart(mut self, sample: &[f64], apart: &[f64]) -> Self {
+    fn with_apart(self, sample: &[f64], apart: &[f64]) -> Self {
+        let mut cuts = self.cuts.to_vec();
         let above = |value: f64| sample.partition_point(|&other| other < value);
         for gap in apart.chunk_by(|&a, &b| above(a) == above(b)) {
             let place = above(gap[0]);
             let (before, after) = (place.checked_sub(1).map(|place| sample[place]), sample.get(place).copied());
             let inside = |cut: f64| before.is_none_or(|before| cut >= before) && after.is_none_or(|after| cut < after);
-            self.cuts.retain(|&cut| !inside(cut));
+            cuts.retain(|&cut| !inside(cut));
             let known: Vec<f64> = before.into_iter().chain(gap.iter().copied()).chain(after).collect();
-            self.cuts.extend(known.windows(2).map(|pair| between(pair[0], pair[1])));
+            cuts.extend(known.windows(2).map(|pair| between(pair[0], pair[1])));
         }
-        self.cuts.sort_unstable_by(f64::total_cmp);
+        cuts.sort_unstable_by(f64::total_cmp);
         let low = sample[0].min(apart[0]);
         let high = sample[sample.len() - 1].max(apart[apart.len() - 1]);
-        let starts = std::iter::once(low).chain(self.cuts.iter().copied());
-        let ends = self.cuts.iter().copied().chain([high]);
-        self.values = starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect();
-        self
+        let starts = std::iter::once(low).chain(cuts.iter().copied());
+        let ends = cuts.iter().copied().chain([high]);
+        let values = starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect();
+        Cuts { cuts: cuts.into(), values }
     }
 
     /// The code of `value`, which is known.
@@ -507,7 +508,7 @@ mod tests {
             values.extend([0.0, -0.0, 1e300, -1e300, f64::MAX, f64::MIN]);
             // The more values, the finer the grid.
             for times in [1, 30] {
-                let cuts = Cuts { values: vec![0.0; cuts.len() + 1].into(), cuts: cuts.clone() };
+                let cuts = Cuts { values: vec![0.0; cuts.len() + 1].into(), cuts: cuts.clone().into() };
                 for (value, code) in values.repeat(times).iter().zip(codes(&cuts, &values.repeat(times))) {
                     assert_eq!(cuts.cuts.partition_point(|cut| cut < value), code as usize, "{value} among {cuts:?}");
                 }
