@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
+from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -66,7 +67,6 @@ class Forest:
         self._core = core
         self._oob: tuple[Array, list[tuple[str, float]]] | None = None
         about = self._about = json.loads(core.description())
-        self._texts = features_of_words({one["name"]: one.get("categories") for one in about["features"]})
         self.task: str = about["task"]
         self.features: list[str] = [feature["name"] for feature in about["features"]]
         self.targets: list[str] = [target["name"] for target in about["targets"]]
@@ -321,6 +321,11 @@ class Forest:
         of_rows, of_nodes = self._core.n_bytes()
         if of_rows > of_nodes:
             self._predict_oob()
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """The features that are text in files of new rows."""
+        return features_of_words({one["name"]: one.get("categories") for one in self._about["features"]})
 
     def _kinds(self) -> list[str]:
         return [target["kind"] for target in self._about["targets"]]

@@ -141,9 +141,9 @@ class _BaseTree(BaseEstimator):
         Parameters
         ----------
         X : array, sparse array or frame of shape (n_rows, n_features), Dataset or path
-            The rows. Columns of files and data sets are found by name; frames have those of ``fit``, in
-            their order, as scikit-learn has it. Categories that the tree has not seen are treated as missing
-            values.
+            The rows. Columns of files and data sets are found by name. A frame must have the columns that
+            ``fit`` was given, in the same order, as scikit-learn requires. Categories that the tree has not
+            seen are treated as missing values.
 
         Returns
         -------

@@ -33,9 +33,9 @@ pub fn numeric_values(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
         return Ok(());
     }
     let start = out.len();
-    if let Some((counts, [seconds, parts])) = counted(array.data_type()) {
-        numeric_values(&cast(array, &counts).map_err(unreadable)?, out)?;
-        out[start..].iter_mut().for_each(|value| *value = *value * seconds / parts);
+    if let Some((integers, [factor, divisor])) = counted(array.data_type()) {
+        numeric_values(&cast(array, &integers).map_err(unreadable)?, out)?;
+        out[start..].iter_mut().for_each(|value| *value = *value * factor / divisor);
         return Ok(());
     }
     let nulls = if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
@@ -88,7 +88,7 @@ pub fn is_time(data_type: &DataType) -> bool {
     counted(data_type).is_some()
 }
 
-/// The integers that a date, time or duration is kept as. So many of them, the second number, are so many seconds, the first.
+/// The integer type that a date, time or duration is stored as, and a factor and a divisor that turn the integer into seconds.
 fn counted(data_type: &DataType) -> Option<(DataType, [f64; 2])> {
     let unit = match data_type {
         DataType::Date32 => return Some((DataType::Int32, [86_400.0, 1.0])),

@@ -19,7 +19,7 @@ pub(super) enum KeptTest {
     Categories(Vec<u16>),
 }
 
-/// No code of a cut.
+/// Stands for a test on categories where the code of a cut is expected.
 const CATEGORIES: u16 = u16::MAX;
 
 /// A tree without what follows from the rest: 13 bytes for each node of a tree that predicts one number, where its table
@@ -35,10 +35,10 @@ pub(super) struct GrownTree {
     missing_left: BooleanBuffer,
     features: Vec<u32>,
     gains: Vec<f64>,
-    /// Codes; [`CATEGORIES`] for a test on categories.
-    cuts: Vec<u16>,
-    /// n_features; what the codes mean.
-    values: Arc<[Cuts]>,
+    /// The codes of cuts; [`CATEGORIES`] for a test on categories.
+    cut_codes: Vec<u16>,
+    /// n_features; the cuts that the codes stand for.
+    cuts: Arc<[Cuts]>,
     /// The numbers of the categories that go left, for each test on categories.
     categories: Vec<u16>,
     /// Where they end.
@@ -48,22 +48,22 @@ pub(super) struct GrownTree {
 }
 
 impl GrownTree {
-    /// Takes over the tree `grown`, whose codes mean `values`. `test` gives the test of a split; `predicted` is what leaves
-    /// predict.
+    /// Takes over the tree `grown`, whose codes stand for `cuts`. `test` gives the test of a split; `predicted` is what
+    /// leaves predict.
     ///
     /// # Errors
     /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if the leaves predict more components than a table holds,
     /// or a bag is too large.
     pub(super) fn new(
         grown: &TreeBuffer,
-        values: &Arc<[Cuts]>,
+        cuts: &Arc<[Cuts]>,
         test: impl Fn(&BufferedSplit) -> KeptTest,
         predicted: &Predicted,
     ) -> Result<Self> {
         let n = grown.nodes.len();
         let (mut is_split, mut missing_left) = (Vec::with_capacity(n), Vec::with_capacity(n / 2));
         let (mut features, mut examples) = (Vec::with_capacity(n / 2), Vec::with_capacity(n / 2 + 1));
-        let (mut gains, mut cuts) = (Vec::with_capacity(n / 2), Vec::with_capacity(n / 2));
+        let (mut gains, mut cut_codes) = (Vec::with_capacity(n / 2), Vec::with_capacity(n / 2));
         let (mut categories, mut category_ends) = (Vec::new(), Vec::new());
         // The root has the most examples.
         let most = grown.nodes.first().map_or(0.0, |root| root.examples);
@@ -80,9 +80,9 @@ impl GrownTree {
             features.push(split.feature);
             gains.push(split.gain);
             match test(split) {
-                KeptTest::Cut(cut) => cuts.push(cut),
+                KeptTest::Cut(code) => cut_codes.push(code),
                 KeptTest::Categories(mut numbers) => {
-                    cuts.push(CATEGORIES);
+                    cut_codes.push(CATEGORIES);
                     categories.append(&mut numbers);
                     category_ends.push(categories.len() as i32);
                 }
@@ -96,8 +96,8 @@ impl GrownTree {
             missing_left: bits(&missing_left),
             features,
             gains,
-            cuts,
-            values: values.clone(),
+            cut_codes,
+            cuts: cuts.clone(),
             categories,
             category_ends,
             predicted: predicted.in_short(),
@@ -111,7 +111,7 @@ impl GrownTree {
             + size_of_val(&self.weights[..])
             + size_of_val(&self.features[..])
             + size_of_val(&self.gains[..])
-            + size_of_val(&self.cuts[..])
+            + size_of_val(&self.cut_codes[..])
             + size_of_val(&self.categories[..])
             + size_of_val(&self.category_ends[..])
             + size_of_val(&ends[..])
@@ -134,10 +134,10 @@ impl GrownTree {
         let width = self.predicted.entries.components.len() as i32;
         for is_split in &self.is_split {
             if is_split {
-                let (feature, code) = (self.features[split], self.cuts[split]);
+                let (feature, code) = (self.features[split], self.cut_codes[split]);
                 let has_cut = code != CATEGORIES;
                 if has_cut {
-                    cuts.push(cut_on_values(&self.values[feature as usize], code));
+                    cuts.push(cut_on_values(&self.cuts[feature as usize], code));
                 } else {
                     cuts.push(0.0);
                     category_end = self.category_ends[subset];

@@ -39,8 +39,8 @@ pub(crate) struct EnsembleKeeper<'a> {
     subset: Vec<usize>,
     /// n_features; the number in the head of each category that the store has. Numbers ascend as codes do.
     numbers: Vec<Vec<u16>>,
-    /// n_features; what the codes of numbers mean.
-    values: Arc<[Cuts]>,
+    /// n_features; the cuts that codes of numbers stand for.
+    cuts: Arc<[Cuts]>,
 }
 
 impl Keeper {
@@ -85,12 +85,12 @@ impl Keeper {
             }
             _ => Vec::new(),
         });
-        let values = store.codings.iter().map(|coding| match &coding.scale {
+        let cuts = store.codings.iter().map(|coding| match &coding.scale {
             Scale::Numeric(cuts) => cuts.clone(),
             Scale::Nominal(_) => Cuts::default(),
         });
-        let (numbers, values) = (numbers.collect(), values.collect());
-        EnsembleKeeper { keeper: self, store, targets, subset: subset.to_vec(), numbers, values }
+        let (numbers, cuts) = (numbers.collect(), cuts.collect());
+        EnsembleKeeper { keeper: self, store, targets, subset: subset.to_vec(), numbers, cuts }
     }
 
     /// The forest that was grown on `store` with these settings.
@@ -120,7 +120,7 @@ impl<'a> EnsembleKeeper<'a> {
             }
             (Scale::Numeric(_), CodeTest::Subset(_)) => unreachable!("a numeric feature has cuts"),
         };
-        let kept = GrownTree::new(grown, &self.values, test, predictor.leaves(grown))?;
+        let kept = GrownTree::new(grown, &self.cuts, test, predictor.leaves(grown))?;
         self.keeper.trees.lock().unwrap_or_else(PoisonError::into_inner).insert(tree, kept);
         Ok(())
     }

@@ -32,8 +32,8 @@ pub(super) enum LeafValues {
 }
 
 impl LeafValues {
-    /// Adds predictions to `sums`, n_rows x n_components: those of leaf `leaves[i]` to row `rows[i]`. `leaf_nodes` holds the
-    /// number of the node of each leaf.
+    /// Adds the values that leaf `leaves[i]` predicts to row `rows[i]` of `sums`, n_rows x n_components. `leaf_nodes` holds
+    /// the number of the node of each leaf.
     pub(super) fn add(
         &self,
         leaf_nodes: &[u32],

@@ -48,9 +48,9 @@
 //!
 //! A file is foreign bytes: all of it is checked when it is read, so that a damaged one is an error.
 //!
-//! Memory: 16 bytes for each node of a tree that was grown to predict one number, and for prediction 12 for each node
-//! and 4 more for each leaf; the codes of the training rows until they are forgotten; for out-of-bag predictions a number for each
-//! row and component, and 8 bytes for each out-of-bag row of the trees that are walked at a time.
+//! Memory: 13 bytes for each node of a tree that was grown to predict one number, and for prediction 12 for each node
+//! and 4 more for each leaf; the codes of the training rows until they are forgotten. Out-of-bag predictions take a
+//! number for each row and component, and 8 bytes for each out-of-bag row of the trees that are walked at a time.
 
 mod codes;
 mod forest;

@@ -212,7 +212,7 @@ impl Blocks<'_> {
         let mut codes = Vec::<C>::new();
         coder.encode(batch, self.positions, &mut codes).map_err(|(column, e)| self.intake.in_column(column, e))?;
         let (n, n_columns) = (batch.num_rows(), coder.n_columns());
-        let mut routed = RoutedRows::new();
+        let mut routed = RoutedRows::default();
         if self.output == Output::Leaves {
             let column = |tree: &RoutedTree<C>| -> ArrayRef {
                 tree.route(&codes, n_columns, n, &mut routed);

@@ -19,10 +19,12 @@ const STEPS: usize = 4;
 
 /// Steps that all rows take before they are put into the order of the tree: upper parts fit into the nearest cache.
 const TOP_STEPS: usize = 12;
-/// Numbers of nodes and of rows from which rows are put into the order of the tree after [`TOP_STEPS`]. Neighbors then share
-/// the rest of their way, and the cache has it: predictions take 0.6 to 0.85 of the time.
+/// Trees of at least so many nodes put blocks of at least so many rows into the order of the tree after [`TOP_STEPS`].
+/// Neighbors then share the rest of their path, which stays in the cache: predictions take 0.6 to 0.85 of the time.
 pub(super) const ORDERED_FROM: usize = 1 << 12;
-/// The most bytes of a row for this, as its codes are copied.
+/// Parts of a tree whose rows stand together, at most.
+const PARTS: usize = 1 << 12;
+/// The most bytes of codes of a row that is put into that order, since they are copied.
 const MOST_COPIED: usize = 64;
 
 /// Rows that are walked together, at most and at least: upper parts of trees are read once for all of them.
@@ -38,7 +40,7 @@ pub(super) fn rows_of_block(n: usize, n_cells: usize, threads: usize) -> usize {
 }
 
 /// A code for which trees have tests in few bytes: with 8 bytes for each node, large trees fit into the cache.
-pub(super) trait WalkedCode: Code {
+pub(super) trait WalkedCode: Code + Default {
     /// The column of a test, and the highest code that goes left. If missing values go left, the latter is 1 more and
     /// codes are, so that the code of a missing value, the highest number of the type, becomes 0.
     type Test: Copy + Default + Send + Sync;
@@ -102,8 +104,6 @@ pub(super) struct RoutedTree<C: WalkedCode> {
     subsets: Vec<Subset>,
     /// n_nodes; 1 more than the number of the subset that each place tests, 0 of others. Empty if there is none.
     subset_numbers: Vec<u32>,
-    /// The columns of all tests are below it.
-    n_columns: usize,
     /// n_leaves; the number of the node of each leaf.
     pub(super) leaf_nodes: Vec<u32>,
     values: LeafValues,
@@ -117,7 +117,8 @@ struct Place<T> {
     test: T,
 }
 
-/// Rows of a block, and where a tree leads them, with buffers that are reused.
+/// Rows of a block and the leaves that they reach in a tree, with buffers that are reused.
+#[derive(Default)]
 pub(super) struct RoutedRows<C> {
     /// n_rows; the number of each row.
     pub(super) rows: Vec<u32>,
@@ -132,16 +133,11 @@ pub(super) struct RoutedRows<C> {
 }
 
 impl<C: WalkedCode> RoutedRows<C> {
-    pub(super) fn new() -> Self {
-        let (rows, leaves, starts, places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        RoutedRows { rows, leaves, codes: Vec::new(), starts, places }
-    }
-
-    /// Puts rows into the order of their places, of `n_places`, about: those in the same of some thousand parts of the tree
-    /// follow each other.
+    /// Puts rows roughly into the order of their places, of which there are `n_places`: rows in the same of [`PARTS`] parts
+    /// of the tree follow each other.
     fn order(&mut self, codes: &[C], n_columns: usize, n_places: usize) {
         std::mem::swap(&mut self.places, &mut self.leaves);
-        let shift = (n_places / ORDERED_FROM).checked_ilog2().map_or(0, |log| log + 1);
+        let shift = (n_places / PARTS).checked_ilog2().map_or(0, |log| log + 1);
         let part = |place: u32| (place >> shift) as usize;
         self.starts.clear();
         self.starts.resize(part(n_places as u32) + 2, 0);
@@ -176,7 +172,6 @@ impl<C: WalkedCode> RoutedTree<C> {
             leaf_numbers: vec![0; n],
             subsets: Vec::new(),
             subset_numbers: Vec::new(),
-            n_columns: 0,
             leaf_nodes: Vec::with_capacity(n / 2 + 1),
             values: nodes.leaf_values(components),
         };
@@ -205,7 +200,6 @@ impl<C: WalkedCode> RoutedTree<C> {
             let next = tree.places.len();
             tree.places[at] = Place { next: next as u32, test: C::pack(column, cut, missing_left) };
             tree.places.extend([Place::default(); 2]);
-            tree.n_columns = tree.n_columns.max(column as usize + 1);
             open.extend([next + 1, next]);
         }
         tree
@@ -261,9 +255,9 @@ impl<C: WalkedCode> RoutedTree<C> {
         }
     }
 
-    /// Moves rows from their places to those of their leaves. Some rows are walked side by side, some steps of each; then
-    /// those that have reached their leaf make way for the next ones. Until then they stay there, so that nothing is branched
-    /// on that is hard to predict: with a branch at each leaf, predictions take up to 1.5 times as long.
+    /// Moves each row from its place to the place of its leaf. [`LANES`] rows are walked side by side; after [`STEPS`] steps
+    /// each, the next rows replace those that have reached a leaf. A step from a leaf leads to the leaf itself, so that no
+    /// step needs a branch, which would be hard to predict: with one, predictions take up to 1.5 times as long.
     fn walk_down<const SUBSETS: bool>(&self, codes: &[C], n_columns: usize, places: &mut [u32]) {
         let last = places.len() - 1;
         // At the end, some have the last row: they all lead it to its leaf.

@@ -250,7 +250,7 @@ impl Comparison {
         }
         let n = groups.len() as f64;
         let standard_error = (second * n / (n - 1.0).max(1.0)).sqrt() / weight;
-        // Residuals that are all 0, as those of a forest that is right in all rows, are as many as there are groups.
+        // Where all residuals are 0, as for a forest without errors, each group is a degree of freedom but one.
         let freedom = if fourth > 0.0 { (second * second / fourth).min(n - 1.0) } else { n - 1.0 };
         Comparison { error, guess, standard_error, freedom }
     }
