@@ -1,8 +1,10 @@
 """Out-of-bag scores beside scikit-learn's on nine data sets: `python benches/oob.py --help`.
 
 Both grow the same kind of forest on the same matrix of numbers, in which categories are codes, over several
-seeds. The number of candidate features is the same: for "sqrt" ferrank rounds up, scikit-learn down. In
-scikit-learn features that are constant in a node count as candidates, in ferrank they do not, so that trees
+seeds: scikit-learn's defaults, which are all features as candidates for numbers and the square root of their
+number, rounded down, for classes; leaves of one row, and a cut between any two values. Numeric targets have
+the same variance, as ferrank has it and scikit-learn does not. With `--few`, numbers have few candidates,
+too: features that are constant in a node count as such in scikit-learn and do not in ferrank, so that trees
 on features of few values differ. The ratio is the difference of the means in standard deviations of
 scikit-learn's score over seeds.
 """
@@ -47,18 +49,21 @@ def matrix(name: str) -> tuple[np.ndarray, np.ndarray]:
     return codes[data.features].to_numpy(float), codes[data.targets].to_numpy(float)
 
 
-def scores(name: str, seeds: range) -> tuple[np.ndarray, np.ndarray]:
+def scores(name: str, seeds: range, *, few: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return our and scikit-learn's out-of-bag scores, each of shape (n_seeds,)."""
     X, y = matrix(name)
-    y = y[:, 0] if y.shape[1] == 1 else y
     is_classes = name not in REGRESSION
-    y = y.astype(int).astype(str) if is_classes else y
+    y = y.astype(int).astype(str) if is_classes else (y - y.mean(axis=0)) / y.std(axis=0)
+    y = y[:, 0] if y.shape[1] == 1 else y
     peer = RandomForestClassifier if is_classes else RandomForestRegressor
-    settings: dict[str, Any] = {"n_estimators": TREES, "max_features": int(X.shape[1] ** 0.5)}
+    settings: dict[str, Any] = {"n_estimators": TREES}
+    settings["max_features"] = int(X.shape[1] ** 0.5) if is_classes or few else 1.0
     ours, theirs = [], []
     for seed in seeds:
         found = (
-            fr.ForestRanker(keep_trees=True, min_samples_leaf=1, random_state=seed, **settings)
+            fr.ForestRanker(
+                keep_trees=True, min_samples_leaf=1, max_bins=65_535, random_state=seed, **settings
+            )
             .fit(X, y)
             .oob_score_
         )
@@ -70,11 +75,12 @@ def scores(name: str, seeds: range) -> tuple[np.ndarray, np.ndarray]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10, help="forests of each kind")
+    parser.add_argument("--few", action="store_true", help="few candidate features for numbers, too")
     add_option(parser)
     chosen = parser.parse_args()
     record = Record("oob")
     for name in SETS:
-        ours, theirs = scores(name, range(chosen.seeds))
+        ours, theirs = scores(name, range(chosen.seeds), few=chosen.few)
         apart = (ours.mean() - theirs.mean()) / theirs.std(ddof=1)
         print(
             f"{name:10} ours {ours.mean():.4f} ({ours.std(ddof=1):.4f})  "

@@ -26,6 +26,7 @@ def bag_of(n_rows: int, seed: int, tree: int = 0) -> np.ndarray:
             ensemble="bagging",
             min_samples_leaf=1,
             max_bins=65_535,
+            ties="lowest",
             n_estimators=tree + 1,
             tree=tree,
             random_state=seed,

@@ -60,7 +60,8 @@ class ForestRanker(ForestPlan, PredictingRanker):
     ties : {"random", "lowest"}, default="random"
         How to choose between features whose best splits are equally good: at random, or the first column.
         Ties are frequent in small nodes; with "lowest", the rule of CLUS, later columns get lower
-        importances.
+        importances. Of cuts that divide the rows of a node alike, "random" takes the middle one, and "lowest"
+        the lowest one; out-of-bag rows and predictions differ.
     missing : {"informative", "ignore"}, default="informative"
         What a missing value of a feature means. "informative": it may tell something about the targets [5]_.
         Each split is tried with the missing values on either side, and whether the value is known is a split

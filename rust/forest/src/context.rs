@@ -8,7 +8,7 @@ use ferrank_runtime::monitor::Monitor;
 use crate::bag::BagPlan;
 use crate::companions;
 use crate::criterion::Criterion;
-use crate::params::{Ensemble, ForestParams, Missing};
+use crate::params::{Ensemble, ForestParams, Missing, Ties};
 use crate::space::Space;
 use crate::split::batch::BatchCut;
 use crate::tree_buffer::{CodeTest, KNOWN, NodeTest};
@@ -84,6 +84,15 @@ impl<'a> GrowContext<'a> {
     /// The key of `code` in a batch.
     pub(crate) fn key_of(self, feature: u32, code: u16) -> f64 {
         self.values(feature).map_or(f64::from(code), |values| values[usize::from(code)])
+    }
+
+    /// Places the cut of `test` as the setting of ties wants it; see [`CodeTest::center`]. Random cuts stay where they were
+    /// drawn.
+    #[inline(always)]
+    pub(crate) fn place_cut(self, test: &mut CodeTest, next: impl FnOnce(u16) -> u16) {
+        if self.params.ties == Ties::Random && self.params.ensemble != Ensemble::ExtraTrees {
+            test.center(next);
+        }
     }
 
     /// The test of a cut that a batch found.

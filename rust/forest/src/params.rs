@@ -96,9 +96,9 @@ pub enum MaxSamples {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
-    /// A feature drawn at random.
+    /// A feature drawn at random. Of its cuts that divide the examples of the node alike, the middle one.
     Random,
-    /// The feature with the lowest number, as in CLUS.
+    /// The feature with the lowest number, and the lowest of these cuts, as in CLUS.
     Lowest,
 }
 

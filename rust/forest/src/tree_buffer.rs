@@ -16,6 +16,29 @@ pub(crate) enum CodeTest {
 /// byte and in two.
 pub(crate) const KNOWN: u16 = u16::MAX - 1;
 
+impl CodeTest {
+    /// Moves a cut, the highest code in a node that goes left, to the middle between it and the lowest code that goes right,
+    /// which `next` finds. It divides the examples of the node as before. Other examples whose codes lie between go to the
+    /// nearer side.
+    #[inline(always)]
+    pub(crate) fn center(&mut self, next: impl FnOnce(u16) -> u16) {
+        if let CodeTest::Cut(cut) = self
+            && *cut != KNOWN
+        {
+            *cut = cut.midpoint(next(*cut));
+        }
+    }
+}
+
+/// The lowest of `codes` above `cut`; `none` if there is none. Without branches.
+#[inline(always)]
+pub(crate) fn lowest_above<C: PartialOrd + Copy>(codes: impl Iterator<Item = C>, cut: C, none: C) -> C {
+    codes.fold(none, |lowest, code| {
+        let code = if code > cut { code } else { none };
+        if code < lowest { code } else { lowest }
+    })
+}
+
 /// The cut of a test on values that is one at `code` on codes; infinite for [`KNOWN`].
 pub(crate) fn cut_on_values(cuts: &Cuts, code: u16) -> f64 {
     if code == KNOWN { f64::INFINITY } else { cuts.cut(usize::from(code)) }
@@ -104,5 +127,33 @@ impl TreeBuffer {
     pub(crate) fn leaf_members(&self) -> impl Iterator<Item = &[(u32, u32)]> {
         let starts = std::iter::once(0).chain(self.member_ends.iter().copied());
         starts.zip(&self.member_ends).map(|(start, &end)| &self.members[start as usize..end as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_moves_to_the_middle_of_the_codes_that_no_example_has() {
+        for (cut, next, expected) in [(3, 4, 3), (3, 5, 4), (3, 6, 4), (0, 9, 4), (65_000, 65_534, 65_267)] {
+            let mut test = CodeTest::Cut(cut);
+            test.center(|_| next);
+            assert_eq!(test, CodeTest::Cut(expected), "{cut} {next}");
+        }
+        for mut test in [CodeTest::Cut(KNOWN), CodeTest::Subset(vec![1])] {
+            let same = test.clone();
+            test.center(|_| unreachable!("only cuts of values have a next code"));
+            assert_eq!(test, same);
+        }
+    }
+
+    #[test]
+    fn the_lowest_code_above_a_cut() {
+        let codes = [7_u8, 2, 9, u8::MAX, 4];
+        for (cut, expected) in [(0, 2), (2, 4), (4, 7), (9, u8::MAX)] {
+            assert_eq!(lowest_above(codes.iter().copied(), cut, u8::MAX), expected, "{cut}");
+        }
+        assert_eq!(lowest_above([1.0, 3.0].into_iter(), 2.0, f64::INFINITY), 3.0);
     }
 }

@@ -189,9 +189,10 @@ impl UpperTree {
                 continue;
             }
             let State::Open { done, .. } = std::mem::replace(&mut self.nodes[n].state, State::leaf()) else { continue };
-            let Some(found) = best else { continue };
+            let Some(mut found) = best else { continue };
             let feature = found.feature;
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else { continue };
+            context.place_cut(&mut found.test.test, |cut| histogram.sums.next_code(cut));
             let (left, known) = histogram.sums.to_full().sides(&found.test);
             self.split(n, found, &constant, (left, known), context, &criterion, plan);
         }

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition};
 use crate::candidates::Candidate;
+use crate::context::GrowContext;
 use crate::criterion::{EXAMPLES, FIRST, WEIGHT};
 use crate::items::{LEFT, MISSING, RIGHT, write_sides};
 use crate::split::single;
-use crate::tree_buffer::{BufferedSplit, CodeTest};
+use crate::tree_buffer::{BufferedSplit, CodeTest, NodeTest, lowest_above};
 use crate::view::View;
-use ferrank_data::store::Slot;
+use ferrank_data::store::{Code, Slot};
 
 impl Grower<'_> {
     /// Divides the examples of a node by the test of `found`. `None` if the gain is rounding noise.
@@ -17,12 +18,12 @@ impl Grower<'_> {
         &mut self,
         view: View<'_>,
         range: Range<usize>,
-        found: Candidate,
+        mut found: Candidate,
         open: NodeTotals,
         weight: f64,
     ) -> Option<Partition> {
         let mut sides = std::mem::take(&mut self.buffers.sides);
-        let has_missing = self.sides(view, range.clone(), &found, &mut sides);
+        let has_missing = self.sides(view, range.clone(), &mut found, &mut sides);
         let middle = if has_missing {
             self.sum_known(view, range.clone(), &sides);
             None
@@ -120,22 +121,26 @@ impl Grower<'_> {
         [KnownSums::Any(of_left), KnownSums::Any(of_right)]
     }
 
-    /// Writes the side of each example. Returns true if the feature is missing in some whose side is still to be
-    /// determined.
-    fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &Candidate, sides: &mut Vec<u8>) -> bool {
+    /// Writes the side of each example, and places the cut. Returns true if the feature is missing in some whose side
+    /// is still to be determined.
+    fn sides(&mut self, view: View<'_>, range: Range<usize>, found: &mut Candidate, sides: &mut Vec<u8>) -> bool {
         let Grower { context, items, narrow, wide, buffers, .. } = self;
-        if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(found.feature), &found.test.test) {
-            let highest = context.key_of(found.feature, *code);
+        let Candidate { feature, test, .. } = found;
+        if let (Some(keys), CodeTest::Cut(code)) = (buffers.batch.keys(*feature), &test.test) {
+            let highest = context.key_of(*feature, *code);
             sides.clear();
             sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));
+            context.place_cut(&mut test.test, |cut| {
+                lowest_above(keys.iter().copied(), f64::from(cut), f64::INFINITY) as u16
+            });
             return false;
         }
         let rows = &items.rows[range];
-        let has_missing = context.store.codings[found.feature as usize].has_missing;
-        match context.store.slots[found.feature as usize] {
-            Slot::Narrow(slot) => write_sides(narrow.take(view, slot, rows), &found.test, has_missing, sides),
-            Slot::Wide(slot) => write_sides(wide.take(view, slot, rows), &found.test, has_missing, sides),
-            Slot::Sparse(number) => write_sides(wide.take_sparse(view, number, rows), &found.test, has_missing, sides),
+        let has_missing = context.store.codings[*feature as usize].has_missing;
+        match context.store.slots[*feature as usize] {
+            Slot::Narrow(slot) => divide(narrow.take(view, slot, rows), *context, test, has_missing, sides),
+            Slot::Wide(slot) => divide(wide.take(view, slot, rows), *context, test, has_missing, sides),
+            Slot::Sparse(number) => divide(wide.take_sparse(view, number, rows), *context, test, has_missing, sides),
         }
     }
 
@@ -147,4 +152,20 @@ impl Grower<'_> {
         let parts = self.context.gains_by_target(&self.criterion, left, total, share);
         self.tree_buffer.gain_by_target.extend(parts);
     }
+}
+
+/// Writes the side of each of `codes`, and places the cut of `test`. Returns true if some value is missing and its side is
+/// still to be determined.
+fn divide<C: Code>(
+    codes: &[C],
+    context: GrowContext<'_>,
+    test: &mut NodeTest,
+    has_missing: bool,
+    sides: &mut Vec<u8>,
+) -> bool {
+    let is_open = write_sides(codes, test, has_missing, sides);
+    context.place_cut(&mut test.test, |cut| {
+        lowest_above(codes.iter().copied(), C::from_u16(cut), C::MISSING).index() as u16
+    });
+    is_open
 }

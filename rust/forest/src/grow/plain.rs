@@ -15,8 +15,9 @@ use crate::criterion::contrast;
 use crate::params::Ensemble;
 use crate::split::single;
 use crate::split::{Cut, SplitConstraint};
-use crate::tree_buffer::{BufferedSplit, CodeTest, MissingSide};
+use crate::tree_buffer::{BufferedSplit, CodeTest, MissingSide, lowest_above};
 use crate::view::View;
+use ferrank_data::store::bands::Column;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, stream};
@@ -178,16 +179,17 @@ impl Grower<'_> {
         chunk: &Chunk,
         pending: &PendingNode,
         node: single::Node,
-        found: Candidate,
+        mut found: Candidate,
     ) -> Option<Partition> {
         let Grower { context, buffers, items, features, .. } = self;
-        let Candidate { feature, ref test, .. } = found;
+        let Candidate { feature, ref mut test, .. } = found;
         let CodeTest::Cut(code) = test.test else { unreachable!("all features are numeric") };
         // The code of a missing value is the highest number of the type. To go left, it wraps to 0.
         let shift = u16::from(test.missing == MissingSide::Left);
         let Buffers { batch, spill, .. } = buffers;
         let range = pending.examples.clone();
-        let n_left = match (batch.keys(feature), features[feature as usize].slot) {
+        let place = (batch.keys(feature), features[feature as usize].slot);
+        let n_left = match place {
             (Some(keys), _) => {
                 let highest = context.key_of(feature, code);
                 items.partition_pairs(range.clone(), spill, move |i, _| keys[i] <= highest)
@@ -206,6 +208,13 @@ impl Grower<'_> {
             }
             (None, Slot::Sparse(_)) => unreachable!("{NOT_SPARSE}"),
         };
+        let right = &items.rows[range.start + n_left..range.end];
+        context.place_cut(&mut test.test, |cut| match place {
+            (Some(keys), _) => lowest_above(keys.iter().copied(), f64::from(cut), f64::INFINITY) as u16,
+            (None, Slot::Narrow(slot)) => next_code(u8::of(chunk).column(slot), right, cut),
+            (None, Slot::Wide(slot)) => next_code(u16::of(chunk).column(slot), right, cut),
+            (None, Slot::Sparse(_)) => unreachable!("{NOT_SPARSE}"),
+        });
         self.plain_partition(pending, node, found, range.start + n_left)
     }
 
@@ -239,6 +248,19 @@ impl Grower<'_> {
         }
         (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(KnownSums::Single) })
     }
+}
+
+/// The lowest code above `cut` of the rows on its right side, which are read until no lower one can come.
+#[inline(always)]
+fn next_code<C: Code>(column: Column<'_, C>, right: &[u32], cut: u16) -> u16 {
+    let mut lowest = C::MISSING;
+    for rows in right.chunks(64) {
+        lowest = lowest_above(column.codes(rows), C::from_u16(cut), lowest);
+        if lowest.index() == usize::from(cut) + 1 {
+            break;
+        }
+    }
+    lowest.index() as u16
 }
 
 /// Returns true if `codes` differ.

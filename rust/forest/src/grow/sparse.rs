@@ -11,7 +11,7 @@ use super::state::{CodeBuffer, Grower, KnownSums, Partition, PendingNode, TestSo
 use crate::candidates::Candidate;
 use crate::items::{LEFT, RIGHT};
 use crate::split::{Cut, SplitConstraint, single};
-use crate::tree_buffer::{CodeTest, MissingSide};
+use crate::tree_buffer::{CodeTest, MissingSide, lowest_above};
 use crate::view::View;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{Code, Slot, Stored};
@@ -121,27 +121,41 @@ impl Grower<'_> {
         view: View<'_>,
         pending: &PendingNode,
         node: single::Node,
-        found: Candidate,
+        mut found: Candidate,
         entries: &mut NodeEntries<'_>,
     ) -> Option<Partition> {
         let CodeTest::Cut(cut) = found.test.test else { unreachable!("all features are numeric") };
+        let missing_left = found.test.missing == MissingSide::Left;
         let side = |code: u16| match code {
-            MISSING_U16 if found.test.missing == MissingSide::Left => LEFT,
+            MISSING_U16 if missing_left => LEFT,
             code if code <= cut => LEFT,
             _ => RIGHT,
         };
-        let Grower { buffers, items, features, narrow, wide, .. } = self;
+        let Grower { context, buffers, items, features, narrow, wide, .. } = self;
         let rows = &items.rows[pending.examples.clone()];
         let sides = &mut buffers.sides;
         sides.clear();
+        let test = &mut found.test.test;
         match features[found.feature as usize].slot {
             Slot::Sparse(number) => {
-                sides.resize(rows.len(), side(entries.codes().zeros[number]));
+                let zero = entries.codes().zeros[number];
+                sides.resize(rows.len(), side(zero));
                 let entries = entries.of(number);
                 entries.iter().for_each(|entry| sides[entry.position as usize] = side(entry.code));
+                let zero = (entries.len() < rows.len()).then_some(zero);
+                let codes = entries.iter().map(|entry| entry.code).chain(zero);
+                context.place_cut(test, |cut| lowest_above(codes, cut, MISSING_U16));
             }
-            Slot::Narrow(slot) => sides.extend(narrow.take(view, slot, rows).iter().map(|&code| side(widened(code)))),
-            Slot::Wide(slot) => sides.extend(wide.take(view, slot, rows).iter().map(|&code| side(code))),
+            Slot::Narrow(slot) => {
+                let codes = narrow.take(view, slot, rows).iter().map(|&code| widened(code));
+                sides.extend(codes.clone().map(side));
+                context.place_cut(test, |cut| lowest_above(codes, cut, MISSING_U16));
+            }
+            Slot::Wide(slot) => {
+                let codes = wide.take(view, slot, rows).iter().copied();
+                sides.extend(codes.clone().map(side));
+                context.place_cut(test, |cut| lowest_above(codes, cut, MISSING_U16));
+            }
         }
         let middle = items.partition(pending.examples.clone(), sides, &mut buffers.spill);
         self.plain_partition(pending, node, found, middle)

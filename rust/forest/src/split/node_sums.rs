@@ -200,6 +200,12 @@ impl NodeSums {
         total
     }
 
+    /// The lowest code that occurs above `cut`; `cut` if there is none.
+    pub(crate) fn next_code(&self, cut: u16) -> u16 {
+        let next = self.present().map(|(code, _)| code as u16).find(|&code| code > cut);
+        next.unwrap_or(cut)
+    }
+
     /// The sums of the left side of `test`, and those of all examples that it divides: missing values are left out if
     /// they go to the heavier side.
     pub(crate) fn sides(&self, NodeTest { test, missing }: &NodeTest) -> (Vec<f64>, Vec<f64>) {
