@@ -198,8 +198,11 @@ impl Grower<'_> {
             true => members.extend(rows.zip(items.pairs[examples].iter().map(|pair| pair[0] as u32))),
             false => members.extend(rows.zip(items.counts[examples].iter().copied())),
         }
-        // A test without gain may have changed their order.
-        self.tree_buffer.members[start..].sort_unstable();
+        // Rarely, a test without gain has changed their order.
+        let members = &mut self.tree_buffer.members[start..];
+        if !members.is_sorted() {
+            members.sort_unstable();
+        }
         self.tree_buffer.member_ends.push(self.tree_buffer.members.len() as u32);
     }
 }

@@ -9,15 +9,7 @@ use ferrank_data::profile::Cuts;
 use ferrank_runtime::error::{Result, check};
 
 use super::leaf_values::{Entries, Predicted};
-use crate::tree_buffer::{BufferedSplit, TreeBuffer, cut_on_values};
-
-/// A test on numbers or categories.
-pub(super) enum KeptTest {
-    /// The code of the cut.
-    Cut(u16),
-    /// Numbers of the categories that go left, ascending.
-    Categories(Vec<u16>),
-}
+use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer, cut_on_values};
 
 /// Stands for a test on categories where the code of a cut is expected.
 const CATEGORIES: u16 = u16::MAX;
@@ -48,8 +40,8 @@ pub(super) struct GrownTree {
 }
 
 impl GrownTree {
-    /// Takes over the tree `grown`, whose codes stand for `cuts`. `test` gives the test of a split; `predicted` is what
-    /// leaves predict.
+    /// Takes over the tree `grown`, whose codes stand for `cuts`. For a split by categories, `categories` gives the numbers
+    /// of those that go left, ascending; it is absent where all features are numbers. `predicted` is what leaves predict.
     ///
     /// # Errors
     /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if the leaves predict more components than a table holds,
@@ -57,32 +49,41 @@ impl GrownTree {
     pub(super) fn new(
         grown: &TreeBuffer,
         cuts: &Arc<[Cuts]>,
-        test: impl Fn(&BufferedSplit) -> KeptTest,
+        categories_of: Option<impl Fn(&BufferedSplit) -> Option<Vec<u16>>>,
         predicted: &Predicted,
     ) -> Result<Self> {
-        let n = grown.nodes.len();
-        let (mut is_split, mut missing_left) = (Vec::with_capacity(n), Vec::with_capacity(n / 2));
-        let (mut features, mut examples) = (Vec::with_capacity(n / 2), Vec::with_capacity(n / 2 + 1));
-        let (mut gains, mut cut_codes) = (Vec::with_capacity(n / 2), Vec::with_capacity(n / 2));
-        let (mut categories, mut category_ends) = (Vec::new(), Vec::new());
         // The root has the most examples.
         let most = grown.nodes.first().map_or(0.0, |root| root.examples);
         check(most <= f64::from(u32::MAX), "keep_trees: a bag has 2^32 rows or more; leave keep_trees out")?;
-        let mut is_weighted = false;
-        for node in &grown.nodes {
-            is_split.push(node.split.is_some());
+        let n = grown.nodes.len();
+        let (mut is_split, mut is_weighted, mut n_splits, mut n_leaves) = (vec![false; n], false, 0, 0);
+        let (mut examples, mut features, mut cut_codes) = (vec![0; n / 2 + 1], vec![0; n / 2 + 1], vec![0; n / 2 + 1]);
+        let (mut missing_left, mut gains) = (vec![false; n / 2 + 1], vec![0.0; n / 2 + 1]);
+        let none =
+            BufferedSplit { feature: 0, test: CodeTest::Cut(0), missing_left: false, gain: 0.0, children: [0; 2] };
+        for (node, is_split) in grown.nodes.iter().zip(&mut is_split) {
+            // Columns of leaves and of splits are both written, without a branch that cannot be predicted.
+            let split = node.split.as_ref().unwrap_or(&none);
+            *is_split = node.split.is_some();
             is_weighted |= node.weight != node.examples;
-            let Some(split) = &node.split else {
-                examples.push(node.examples as u32);
-                continue;
-            };
-            missing_left.push(split.missing_left);
-            features.push(split.feature);
-            gains.push(split.gain);
-            match test(split) {
-                KeptTest::Cut(code) => cut_codes.push(code),
-                KeptTest::Categories(mut numbers) => {
-                    cut_codes.push(CATEGORIES);
+            examples[n_leaves] = node.examples as u32;
+            missing_left[n_splits] = split.missing_left;
+            features[n_splits] = split.feature;
+            gains[n_splits] = split.gain;
+            cut_codes[n_splits] = if let CodeTest::Cut(code) = split.test { code } else { CATEGORIES };
+            n_splits += usize::from(*is_split);
+            n_leaves += usize::from(!*is_split);
+        }
+        missing_left.truncate(n_splits);
+        features.truncate(n_splits);
+        gains.truncate(n_splits);
+        cut_codes.truncate(n_splits);
+        let (mut categories, mut category_ends) = (Vec::new(), Vec::new());
+        if let Some(categories_of) = categories_of {
+            let splits = grown.nodes.iter().filter_map(|node| node.split.as_ref());
+            for (split, cut_code) in splits.zip(&mut cut_codes) {
+                if let Some(mut numbers) = categories_of(split) {
+                    *cut_code = CATEGORIES;
                     categories.append(&mut numbers);
                     category_ends.push(categories.len() as i32);
                 }

@@ -11,7 +11,7 @@ use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Result, check};
 
 use super::forest::KeptForest;
-use super::grown::{GrownTree, KeptTest};
+use super::grown::GrownTree;
 use super::head::{Head, KEY, KeptTarget};
 use super::leaf_values::LeafPredictor;
 use super::nodes::fields;
@@ -110,17 +110,16 @@ impl<'a> EnsembleKeeper<'a> {
 
     /// Takes tree number `tree`.
     pub(crate) fn add(&self, tree: u64, grown: &TreeBuffer, predictor: &mut LeafPredictor<'_>) -> Result<()> {
-        let codings = &self.store.codings;
-        let test = |split: &BufferedSplit| match (&codings[split.feature as usize].scale, &split.test) {
-            (Scale::Numeric(_), CodeTest::Cut(code)) => KeptTest::Cut(*code),
-            (Scale::Nominal(_), CodeTest::Cut(_)) => KeptTest::Categories(self.numbers[split.feature as usize].clone()),
-            (Scale::Nominal(_), CodeTest::Subset(codes)) => {
-                let numbers = &self.numbers[split.feature as usize];
-                KeptTest::Categories(codes.iter().map(|&code| numbers[usize::from(code)]).collect())
-            }
-            (Scale::Numeric(_), CodeTest::Subset(_)) => unreachable!("a numeric feature has cuts"),
+        let categories_of = |split: &BufferedSplit| {
+            let Scale::Nominal(_) = self.store.codings[split.feature as usize].scale else { return None };
+            let numbers = &self.numbers[split.feature as usize];
+            Some(match &split.test {
+                CodeTest::Subset(codes) => codes.iter().map(|&code| numbers[usize::from(code)]).collect(),
+                CodeTest::Cut(_) => numbers.clone(),
+            })
         };
-        let kept = GrownTree::new(grown, &self.cuts, test, predictor.leaves(grown))?;
+        let categories_of = self.numbers.iter().any(|numbers| !numbers.is_empty()).then_some(categories_of);
+        let kept = GrownTree::new(grown, &self.cuts, categories_of, predictor.leaves(grown))?;
         self.keeper.trees.lock().unwrap_or_else(PoisonError::into_inner).insert(tree, kept);
         Ok(())
     }
