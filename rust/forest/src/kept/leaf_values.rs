@@ -225,7 +225,7 @@ impl<'a> LeafPredictor<'a> {
     }
 
     /// Appends what rows, with their multiplicities, have of target number `number`; false if it is known for none.
-    fn predict(&mut self, number: usize, members: impl Iterator<Item = (u32, u32)> + Clone, out: &mut Entries) -> bool {
+    fn predict(&mut self, number: usize, members: impl Iterator<Item = (u32, u32)>, out: &mut Entries) -> bool {
         let (target, first) = self.targets[number];
         let of_rows: &[f64] = &self.store.weights;
         let weight = |row: u32, count: u32| f64::from(count) * of_rows.get(row as usize).copied().unwrap_or(1.0);
@@ -233,16 +233,16 @@ impl<'a> LeafPredictor<'a> {
         match &self.store.targets[target] {
             TargetColumn::Numeric(values) => {
                 let values: &[f64] = values;
-                let mut known = members.filter(|&(row, _)| !values[row as usize].is_nan());
-                let Some((row, _)) = known.clone().next() else { return false };
+                let known = members.map(|(row, count)| (values[row as usize], weight(row, count)));
+                let mut known = known.filter(|(value, _)| !value.is_nan());
+                let Some((base, weight_of_base)) = known.next() else { return false };
                 // Differences from one of them: the mean of equal values is that value, and half values do not overflow.
-                let base = values[row as usize];
                 let mut sum = 0.0;
-                known.by_ref().for_each(|(row, count)| {
-                    let weight = weight(row, count);
-                    sum += weight * (values[row as usize] / 2.0 - base / 2.0);
+                total += weight_of_base;
+                for (value, weight) in known {
+                    sum += weight * (value / 2.0 - base / 2.0);
                     total += weight;
-                });
+                }
                 out.push(first, base + 2.0 * (sum / total));
                 true
             }
