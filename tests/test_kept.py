@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sklearn
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import RFECV
@@ -549,3 +550,39 @@ def test_a_forest_without_errors_is_better_than_guessing() -> None:
     assert ranking.model_error is not None
     assert ranking.model_error["y"].error == 0
     assert ranking.model_error["y"].is_better
+
+
+@pytest.mark.parametrize("top", [-1, "all", 2.5, True])
+def test_a_wrong_number_of_pairs_is_an_error(top):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    forest = fr.ForestRanker(keep_trees=True, n_estimators=2).fit(X, X[:, 0]).forest_
+    with pytest.raises(fr.SettingError, match=f"top: {top!r} is not a number of pairs; use 0 or more"):
+        forest.interactions(top)
+
+
+@pytest.mark.parametrize("ranker", [fr.ForestRanker(keep_trees=True, n_estimators=5), fr.ReliefTree()])
+def test_numbers_in_place_of_categories_are_an_error(ranker):
+    rng = np.random.default_rng(0)
+    colours, numbers = rng.choice(["blue", "red", "1"], 90), rng.choice([1, 2], 90)
+    frame = pd.DataFrame({"colour": colours, "number": pd.Categorical(numbers)})
+    fitted = sklearn.clone(ranker).fit(frame[["colour"]].replace("1", "green"), (colours == "red") * 1.5)
+    wrong_columns = [[1.0, 2.0], [True, False], pd.to_datetime(["2020-01-01", None]), pd.Categorical([1, 2])]
+    for wrong in wrong_columns:
+        with pytest.raises(
+            fr.ColumnTypeError, match="column 'colour' .* categories such as 'blue'; use one type"
+        ):
+            fitted.predict(pd.DataFrame({"colour": wrong}))
+    # Nothing but missing values has no type, and numbers may be categories.
+    assert len(set(fitted.predict(pd.DataFrame({"colour": [np.nan, np.nan]})))) == 1
+    fitted = sklearn.clone(ranker).fit(frame[["number"]], numbers * 1.5)
+    one, two, _ = fitted.predict(pd.DataFrame({"number": [1.0, 2.0, np.nan]}))
+    assert one < two
+
+
+def test_postcodes_read_as_numbers_are_an_error():
+    codes = np.repeat(["01000", "02000", "nan"], 30)
+    frame = pd.DataFrame({"code": codes})
+    model = fr.ForestRanker(keep_trees=True, n_estimators=5).fit(frame, (codes == "01000") * 1.5)
+    for wrong in ([1000, 2000], [1000.0, np.nan]):
+        with pytest.raises(fr.ColumnTypeError, match="column 'code' is of type .* such as '01000'"):
+            model.predict(pd.DataFrame({"code": wrong}))

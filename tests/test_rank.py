@@ -225,6 +225,21 @@ def test_progress_is_called(mixed: pa.Table) -> None:
     assert seen[-1] == ("growing", 5, 5)
 
 
+@pytest.mark.parametrize("progress", [3, 1, 1.0, np.arange(2)])
+def test_progress_that_is_no_function_is_an_error(mixed: pa.Table, progress: Any, tmp_path: Path) -> None:
+    ranker = ferrank.ForestRanker(n_estimators=2)
+    for call in (
+        lambda: ferrank.rank(mixed, "y", ranker=ranker, progress=progress),
+        lambda: ferrank.accumulate(mixed, "y", ranker=ranker, progress=progress),
+        lambda: ferrank.profile(mixed, "y", ranker=ranker, progress=progress),
+        lambda: ferrank.tune(mixed, "y", ranker=ranker, progress=progress),
+        lambda: ferrank.convert(mixed, tmp_path / "table.arrow", progress=progress),
+        lambda: ferrank.inspect(mixed, progress=progress),
+    ):
+        with pytest.raises(ferrank.SettingError, match="progress: .* is no function; use one of phase, done"):
+            call()
+
+
 def test_an_error_in_progress_stops_the_run(numbers: tuple[np.ndarray, np.ndarray]) -> None:
     def fail(phase: str, done: int, total: int) -> None:
         raise RuntimeError("enough")

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Progress", "ProgressLine", "drawn", "shown"]
+from ferrank.errors import SettingError
+
+__all__ = ["Progress", "ProgressLine", "check_function", "drawn", "shown"]
 
 Progress = Callable[[str, int, int], None]
 """Called as ``progress(phase, done, total)``; rows or trees, of a dask collection tasks; ``total`` is 0 where
@@ -33,14 +35,37 @@ def drawn() -> Iterator[Progress]:
         sys.stderr.flush()
 
 
+def check_function(progress: Any) -> None:
+    """Check that ``progress`` can be called.
+
+    Raises
+    ------
+    SettingError
+        It is neither a function nor None.
+    """
+    if progress is not None and not callable(progress):
+        raise SettingError(
+            f"progress: {progress!r} is no function; use one of phase, done and total, or None"
+        )
+
+
 @contextmanager
 def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Give ``progress`` if it is a function; True stands for one that draws."""
+    """Give ``progress`` if it is a function; True stands for one that draws, False for None.
+
+    Raises
+    ------
+    SettingError
+        It is something else.
+    """
     if progress is True:
         with drawn() as line:
             yield line
         return
-    yield progress or None
+    if progress is False:
+        progress = None
+    check_function(progress)
+    yield progress
 
 
 class ProgressLine:

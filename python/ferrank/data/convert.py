@@ -9,7 +9,7 @@ from ferrank.data.opening import Passes
 from ferrank.data.source import open_source
 from ferrank.data.tables import check_names
 from ferrank.output import check_path
-from ferrank.progress import Progress
+from ferrank.progress import Progress, check_function
 from ferrank.run import finish
 
 __all__ = ["convert"]
@@ -50,6 +50,7 @@ def convert(
     ...     ferrank.convert({"a": [1, 2, 3]}, pathlib.Path(folder) / "a.arrow")
     3
     """
+    check_function(progress)
     check_path(path, (".arrow", ".feather", ".ipc"))
     source = open_source(data, labels=labels)
     check_names(source.columns, source.name)

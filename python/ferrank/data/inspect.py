@@ -5,7 +5,7 @@ from typing import Any
 
 from ferrank import _core
 from ferrank.data.source import open_source
-from ferrank.progress import Progress
+from ferrank.progress import Progress, check_function
 from ferrank.run import finish
 
 __all__ = ["inspect"]
@@ -42,5 +42,6 @@ def inspect(
     >>> column["kind"], column["missing"], column["range"]
     ('numeric', 1, (1.0, 3.0))
     """
+    check_function(progress)
     result: dict[str, Any] = finish(_core.inspect(open_source(data, labels=labels)), progress)
     return result

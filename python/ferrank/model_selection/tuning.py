@@ -26,7 +26,7 @@ from ferrank.errors import DataError, SettingError
 from ferrank.evaluate import MEASURES, Evaluation, evaluate
 from ferrank.evaluate.rows import known_rows
 from ferrank.evaluate.splits import group_folds
-from ferrank.progress import Progress
+from ferrank.progress import Progress, check_function
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import estimator_of
 from ferrank.rankers.forest import ForestRanker
@@ -173,6 +173,7 @@ def tune(
     >>> found.best_params, found.ranking.top(1)
     ({'supervision': 1}, ['x'])
     """
+    check_function(progress)
     chosen = estimator_of(plan_of(ranker, settings))
     dataset = dataset_of(
         data,

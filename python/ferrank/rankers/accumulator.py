@@ -23,7 +23,7 @@ from ferrank import _core
 from ferrank.data.opening import check_arrow
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, mode_of, replace
-from ferrank.progress import Progress
+from ferrank.progress import Progress, check_function
 from ferrank.rankers.plan import EnginePlan, Plan
 from ferrank.rankers.registry import opened, plan_of
 from ferrank.ranking import Ranking
@@ -224,6 +224,7 @@ def profile(
     >>> one.merge(two).to_arrow().select(["name", "min", "max"]).to_pylist()
     [{'name': 'a', 'min': 1.0, 'max': 7.0}, {'name': 'y', 'min': 0.5, 'max': 2.0}]
     """
+    check_function(progress)
     chosen = _plan(ranker, settings)
     if not isinstance(first_row, numbers.Integral) or not 0 <= first_row <= _MOST:
         raise SettingError(f"first_row: {first_row!r} is not a whole number from 0 on, below 2^64")
@@ -296,6 +297,7 @@ def accumulate(
     >>> accumulator.ranking().top(1)
     ['a']
     """
+    check_function(progress)
     chosen = _plan(ranker, settings)
     if resume is not None:
         check_path(resume)

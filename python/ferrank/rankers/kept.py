@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -230,8 +230,15 @@ class Forest:
             splits of one feature below one of the other, weighted by the share of rows that reach them.
             Features that are good alone occur together too: compare pairs of about the same importance. If
             more than 1,000 features are tested, the pairs are of the 1,000 with the greatest decreases.
+
+        Raises
+        ------
+        SettingError
+            ``top`` is not a number of pairs.
         """
-        found = self._core.interactions(top)
+        if isinstance(top, bool) or not isinstance(top, Integral) or top < 0:
+            raise SettingError(f"top: {top!r} is not a number of pairs; use 0 or more")
+        found = self._core.interactions(min(int(top), len(self.features) ** 2))
         return pa.table(
             {
                 "feature": pa.array([self.features[pair[0]] for pair in found], pa.string()),

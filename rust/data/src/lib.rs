@@ -34,6 +34,7 @@
 //! # Ok::<(), ferrank_data::Error>(())
 //! ```
 
+pub mod category_check;
 pub mod closed_sets;
 pub mod column;
 pub mod groups;

@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use crate::tree::{Feature, Tree, Value};
+use ferrank_data::category_check::CategoryCheck;
 use ferrank_data::column::{MISSING, categories, check_finite, numeric_values};
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::{Categories, MISSING_U16};
@@ -58,10 +59,13 @@ impl Tree {
     pub fn predict(&self, source: &dyn ChunkSource, threads: usize, monitor: &Monitor) -> Result<Predictions> {
         let problem = self.problem().elsewhere(source)?;
         let known: Vec<Option<Categories>> = self.features.iter().map(Feature::known_categories).collect();
+        let names = self.features.iter().map(|feature| feature.categories.as_deref());
+        let category_check = CategoryCheck::new(source, problem.features.iter().zip(names));
         let intake = Intake::new(source, &problem, Unlabelled::Error, monitor);
         pool(threads)?.install(|| {
             let mut predictions = Predictions::default();
             intake.pass(Phase::Coding, |batch| {
+                category_check.check(batch)?;
                 let columns = columns(&intake, batch, &known)?;
                 let found: Vec<(u32, f64)> =
                     (0..batch.num_rows()).into_par_iter().map(|row| self.predict_row(&columns, row)).collect();

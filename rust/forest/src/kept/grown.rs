@@ -40,8 +40,8 @@ pub(super) struct GrownTree {
 }
 
 impl GrownTree {
-    /// Takes over the tree `grown`, whose codes stand for `cuts`. For a split by categories, `categories` gives the numbers
-    /// of those that go left, ascending; it is absent where all features are numbers. `predicted` is what leaves predict.
+    /// Takes over the tree `grown`, whose codes stand for `cuts`. `categories_of` gives, for a split by
+    /// categories, the numbers of those that go left, ascending; it is absent where all features are numbers. `predicted` is what leaves predict.
     ///
     /// # Errors
     /// [`Error::Setting`](ferrank_runtime::error::Error::Setting) if the leaves predict more components than a table holds,

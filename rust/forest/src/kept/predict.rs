@@ -10,6 +10,7 @@ use arrow_array::types::UInt16Type;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use ferrank_data::category_check::CategoryCheck;
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::schema::{Attribute, Kind, Problem};
 use ferrank_data::source::{ChunkSource, unfinished};
@@ -72,12 +73,15 @@ impl KeptForest {
         let schema = self.output_schema(output)?;
         let problem = self.problem().elsewhere(source)?;
         let positions: Vec<usize> = problem.features.iter().map(|feature| feature.column).collect();
+        let names = self.head.features.iter().map(|feature| feature.categories.as_deref());
+        let category_check = CategoryCheck::new(source, problem.features.iter().zip(names));
         let intake = Intake::new(source, &problem, Unlabelled::Error, monitor);
         pool(threads)?.install(|| {
             let router = self.router()?;
             let blocks =
                 Blocks { forest: self, router, intake: &intake, positions: &positions, output, schema: &schema };
             intake.pass(Phase::Predicting, |batch| {
+                category_check.check(batch)?;
                 let n_rows = blocks.rows(batch.num_rows(), threads);
                 let starts: Vec<usize> = (0..batch.num_rows()).step_by(n_rows).collect();
                 let block = |&start: &usize| {
