@@ -13,6 +13,7 @@
 //! | [`mod@column`] | columns of any Arrow type as numbers or categories |
 //! | [`groups`] | rows that belong together, such as those of a patient |
 //! | [`hierarchy`], [`labels`], [`closed_sets`] | label hierarchies, label sets, sets closed under their ancestors |
+//! | [`category_check`] | new rows whose columns cannot hold the categories of the training data |
 //! | [`profile`] | what one pass must know: counts, ranges, categories, cut points; profiles merge |
 //! | [`store`], [`values`] | features as small integer codes, targets as they are; in memory or in scratch files |
 //! | [`inspect`] | a description of each column |
