@@ -9,7 +9,7 @@ use crate::column::{is_time, numeric_values};
 use crate::schema::Attribute;
 use crate::source::ChunkSource;
 
-/// The columns of numbers, truth values or times that stand in for categories that were text. Their values would be unknown
+/// Finds columns of numbers, truth values or times where the training data have text. Their values would be unknown
 /// categories, and thus missing, without a word.
 ///
 /// ```

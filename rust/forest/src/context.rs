@@ -86,8 +86,8 @@ impl<'a> GrowContext<'a> {
         self.values(feature).map_or(f64::from(code), |values| values[usize::from(code)])
     }
 
-    /// Places the cut of `test` as the setting of ties wants it; see [`CodeTest::center`]. Random cuts stay where they were
-    /// drawn.
+    /// Moves the cut of `test` with [`CodeTest::center`] if ties are broken at random. With [`Ties::Lowest`] the lowest cut
+    /// stays, and with extra trees the random cut.
     #[inline(always)]
     pub(crate) fn place_cut(self, test: &mut CodeTest, next: impl FnOnce(u16) -> u16) {
         if self.params.ties == Ties::Random && self.params.ensemble != Ensemble::ExtraTrees {

@@ -19,7 +19,7 @@ pub(crate) const KNOWN: u16 = u16::MAX - 1;
 impl CodeTest {
     /// Moves a cut, the highest code in a node that goes left, to the middle between it and the lowest code that goes right,
     /// which `next` finds. It divides the examples of the node as before. Other examples whose codes lie between go to the
-    /// nearer side.
+    /// nearer side, to the left one from the middle.
     #[inline(always)]
     pub(crate) fn center(&mut self, next: impl FnOnce(u16) -> u16) {
         if let CodeTest::Cut(cut) = self

@@ -7,6 +7,7 @@ use crate::candidates::Candidate;
 use crate::context::GrowContext;
 use crate::criterion::{EXAMPLES, FIRST, WEIGHT};
 use crate::items::{LEFT, MISSING, RIGHT, write_sides};
+use crate::split::batch::Batch;
 use crate::split::single;
 use crate::tree_buffer::{BufferedSplit, CodeTest, NodeTest, lowest_above};
 use crate::view::View;
@@ -130,9 +131,7 @@ impl Grower<'_> {
             let highest = context.key_of(*feature, *code);
             sides.clear();
             sides.extend(keys.iter().map(|&key| if key <= highest { LEFT } else { RIGHT }));
-            context.place_cut(&mut test.test, |cut| {
-                lowest_above(keys.iter().copied(), f64::from(cut), f64::INFINITY) as u16
-            });
+            context.place_cut(&mut test.test, |cut| Batch::code_above(keys, cut));
             return false;
         }
         let rows = &items.rows[range];

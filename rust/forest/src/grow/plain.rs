@@ -13,6 +13,7 @@ use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition
 use crate::candidates::Candidate;
 use crate::criterion::contrast;
 use crate::params::Ensemble;
+use crate::split::batch::Batch;
 use crate::split::single;
 use crate::split::{Cut, SplitConstraint};
 use crate::tree_buffer::{BufferedSplit, CodeTest, MissingSide, lowest_above};
@@ -210,7 +211,7 @@ impl Grower<'_> {
         };
         let right = &items.rows[range.start + n_left..range.end];
         context.place_cut(&mut test.test, |cut| match place {
-            (Some(keys), _) => lowest_above(keys.iter().copied(), f64::from(cut), f64::INFINITY) as u16,
+            (Some(keys), _) => Batch::code_above(keys, cut),
             (None, Slot::Narrow(slot)) => next_code(u8::of(chunk).column(slot), right, cut),
             (None, Slot::Wide(slot)) => next_code(u16::of(chunk).column(slot), right, cut),
             (None, Slot::Sparse(_)) => unreachable!("{NOT_SPARSE}"),

@@ -17,14 +17,16 @@ const LANES: usize = 8;
 /// Steps of a row between two looks at where it is.
 const STEPS: usize = 4;
 
-/// Steps that all rows take before they are put into the order of the tree: upper parts fit into the nearest cache.
+/// Levels that all rows of a block descend before they are sorted by the part of the tree that they have reached. The
+/// upper levels of a tree fit into the nearest cache.
 const TOP_STEPS: usize = 12;
-/// Trees of at least so many nodes put blocks of at least so many rows into the order of the tree after [`TOP_STEPS`].
-/// Neighbors then share the rest of their path, which stays in the cache: predictions take 0.6 to 0.85 of the time.
+/// The least number of nodes of a tree, and of rows of a block, for which rows are sorted after [`TOP_STEPS`] levels. Rows
+/// that follow each other then share the rest of their path, which stays in the cache: predictions take 0.6 to 0.85 of the
+/// time that they take without sorting.
 pub(super) const ORDERED_FROM: usize = 1 << 12;
-/// Parts of a tree whose rows stand together, at most.
+/// The greatest number of parts of a tree by which rows are sorted.
 const PARTS: usize = 1 << 12;
-/// The most bytes of codes of a row that is put into that order, since they are copied.
+/// The most bytes of codes of a row for which rows are sorted, since sorting copies the codes.
 const MOST_COPIED: usize = 64;
 
 /// Rows that are walked together, at most and at least: upper parts of trees are read once for all of them.

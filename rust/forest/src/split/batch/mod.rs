@@ -19,7 +19,7 @@ use super::gram::{self, Gram};
 use super::single::{Node, Pair};
 use super::{STEP, SplitConstraint, node};
 use crate::criterion::{Criterion, ties};
-use crate::tree_buffer::MissingSide;
+use crate::tree_buffer::{MissingSide, lowest_above};
 use every_cut::{EveryCut, Measure, Products, Squares};
 pub(crate) use few_sums::{FewSums, SumKind};
 use random_cut::{RandomCut, SumSource};
@@ -146,6 +146,12 @@ impl Batch {
         let wanted = |row: &Row| row.feature == feature && row.missing == MissingSide::Heavier;
         let row = self.rows.iter().position(wanted)?;
         Some(&self.keys[row * self.width..][..self.n])
+    }
+
+    /// The lowest of `keys`, which are codes, above the code `cut`.
+    #[inline(always)]
+    pub(crate) fn code_above(keys: &[f64], cut: u16) -> u16 {
+        lowest_above(keys.iter().copied(), f64::from(cut), f64::INFINITY) as u16
     }
 
     /// The distance from one row of keys to the next.
