@@ -14,7 +14,7 @@ use crate::scores::oob_needs;
 use crate::shadows;
 use crate::space::{Plan, Space};
 use crate::tree::{Node, Split, Test, Tree};
-use crate::tree_buffer::{BufferedNode, CodeTest, KNOWN, TreeBuffer, cut_on_values};
+use crate::tree_buffer::{BufferedNode, BufferedSplit, CodeTest, KNOWN, TreeBuffer, cut_on_values};
 use crate::tree_worker::TreeWorker;
 use ferrank_data::intake::{Intake, Unlabelled, numbered};
 use ferrank_data::profile::Scale;
@@ -269,17 +269,19 @@ impl Prepared {
             }
             _ => unreachable!("a numeric feature has cuts, a nominal one subsets"),
         };
-        let node = |node: &BufferedNode| Node {
+        let split = |split: &BufferedSplit, [left, right]: [u32; 2]| Split {
+            feature: split.feature as usize,
+            test: test(split.feature as usize, &split.test),
+            missing_left: split.missing_left,
+            gain: split.gain,
+            children: (left as usize, right as usize),
+        };
+        let nodes = grown.nodes.iter().zip(grown.splits_of_nodes()).zip(grown.children());
+        let node = |((node, of_node), children): ((&BufferedNode, Option<&BufferedSplit>), _)| Node {
             depth: node.depth as usize,
             n_examples: node.examples as u64,
-            split: node.split.as_ref().map(|split| Split {
-                feature: split.feature as usize,
-                test: test(split.feature as usize, &split.test),
-                missing_left: split.missing_left,
-                gain: split.gain,
-                children: (split.children[0] as usize, split.children[1] as usize),
-            }),
+            split: of_node.zip(children).map(|(of_node, children)| split(of_node, children)),
         };
-        Tree { nodes: grown.nodes.iter().map(node).collect() }
+        Tree { nodes: nodes.map(node).collect() }
     }
 }

@@ -85,8 +85,6 @@ pub(crate) struct BufferedSplit {
     pub(crate) missing_left: bool,
     /// Impurity decrease due to the split.
     pub(crate) gain: f64,
-    /// Positions of the left and the right child.
-    pub(crate) children: [u32; 2],
 }
 
 /// A node of a grown tree.
@@ -95,7 +93,7 @@ pub(crate) struct BufferedNode {
     pub(crate) depth: u32,
     pub(crate) examples: f64,
     pub(crate) weight: f64,
-    pub(crate) split: Option<BufferedSplit>,
+    pub(crate) is_split: bool,
 }
 
 /// A grown tree.
@@ -103,8 +101,8 @@ pub(crate) struct BufferedNode {
 pub(crate) struct TreeBuffer {
     /// Nodes in preorder, left before right.
     pub(crate) nodes: Vec<BufferedNode>,
-    /// n_splits x n_targets; the part of each target in the gain of each split, in preorder. Empty unless requested.
-    pub(crate) gain_by_target: Vec<f64>,
+    /// The splits of the nodes that have one, in the same order.
+    pub(crate) splits: Vec<BufferedSplit>,
     /// The contrasts of the splits, in preorder. Empty unless some score reads them.
     pub(crate) contrasts: Contrasts,
     /// The rows of the bag in each leaf, ascending, with their multiplicities; leaves in preorder. Empty unless some
@@ -117,10 +115,32 @@ pub(crate) struct TreeBuffer {
 impl TreeBuffer {
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
-        self.gain_by_target.clear();
+        self.splits.clear();
         self.contrasts.clear();
         self.members.clear();
         self.member_ends.clear();
+    }
+
+    /// The split of each node, if it has one.
+    pub(crate) fn splits_of_nodes(&self) -> impl Iterator<Item = Option<&BufferedSplit>> {
+        let mut splits = self.splits.iter();
+        self.nodes.iter().map(move |node| if node.is_split { splits.next() } else { None })
+    }
+
+    /// The left and the right child of each node that is split.
+    pub(crate) fn children(&self) -> Vec<Option<[u32; 2]>> {
+        let mut children = vec![None; self.nodes.len()];
+        // In reverse preorder, the children of a node come before it, the left one last.
+        let mut done: Vec<u32> = Vec::new();
+        for (number, node) in self.nodes.iter().enumerate().rev() {
+            if node.is_split
+                && let (Some(left), Some(right)) = (done.pop(), done.pop())
+            {
+                children[number] = Some([left, right]);
+            }
+            done.push(number as u32);
+        }
+        children
     }
 
     /// The members of each leaf, in preorder.

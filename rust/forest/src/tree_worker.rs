@@ -70,17 +70,14 @@ impl<'a> TreeWorker<'a> {
         let GrowContext { params, monitor, .. } = self.context;
         monitor.check()?;
         self.draw(tree);
-        let mut scores = SplitScores::new(params, score_size(self.context));
+        let scores = SplitScores::new(params, score_size(self.context));
         let is_tracked = self.grower.tracked.is_enabled() && !companions::is_companion(tree);
         let keeper = self.keeper.as_mut().filter(|_| !companions::is_companion(tree));
         let out_of_bag =
             (is_tracked || oob.is_some()).then(|| OutOfBagRows::outside(self.context.bags(), tree, &self.bag));
         self.grower.tracked.start(out_of_bag.as_ref().filter(|_| is_tracked));
-        if oob.is_none() && keeper.is_none() {
-            return Ok(self.grower.score(&self.bag, tree, scores)?.harvest());
-        }
-        let grown = self.grower.grow(&self.bag, tree)?;
-        scores.add_splits(grown);
+        let keeps_nodes = oob.is_some() || keeper.is_some();
+        let (mut scores, grown) = self.grower.score(&self.bag, tree, scores, keeps_nodes)?;
         if let (Some(oob), Some(rows)) = (oob, &out_of_bag) {
             let mut complete = oob.tree();
             complete.add_tree(None, grown, &oob.targets);

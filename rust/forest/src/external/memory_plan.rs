@@ -9,7 +9,7 @@ use crate::params::ForestParams;
 use crate::scores::oob_needs;
 use crate::scores::permutation::{self, measured::JudgedSize};
 use crate::split::node_sums::SumLayout;
-use crate::tree_buffer::BufferedNode;
+use crate::tree_buffer::{BufferedNode, BufferedSplit};
 use crate::view::CASCADE;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::profile::ColumnProfile;
@@ -117,6 +117,9 @@ pub(crate) fn block_bytes(rows: u64, book: &Codebook) -> usize {
     usize::try_from(rows).unwrap_or(CHUNK_ROWS).min(CHUNK_ROWS) * book.label_bytes() / 2
 }
 
+/// Bytes of a grown tree for each leaf. For each leaf but the first there is a node that is split.
+const BYTES_OF_LEAF: usize = 2 * size_of::<BufferedNode>() + size_of::<BufferedSplit>();
+
 /// Bytes of the store of `rows` rows, and of the bags and trees of so many `threads`.
 pub(crate) fn bytes_in_memory(rows: u64, book: &Codebook, params: &ForestParams, threads: usize) -> f64 {
     // Entries alone, and then with those of shadows.
@@ -125,7 +128,7 @@ pub(crate) fn bytes_in_memory(rows: u64, book: &Codebook, params: &ForestParams,
     let codes = if params.shadows { 2 * book.row_bytes() + 16 } else { book.row_bytes() };
     let store = codes + 24 * (book.n_kept() + 1) + book.label_bytes() + book.group_bytes();
     // Rows, counts and pairs, twice, because a partition needs a copy; nodes.
-    let bag = 8 + 2 * 20 + 2 + 2 * size_of::<BufferedNode>();
+    let bag = 8 + 2 * 20 + 2 + BYTES_OF_LEAF;
     let threads = threads.min(params.n_estimators);
     let share = params.rows_per_tree(rows) as f64 / rows as f64;
     // The rows that trees predict.
@@ -227,7 +230,7 @@ fn bytes_per_row(context: GrowContext<'_>) -> usize {
     let n_listed = context.space.n_listed(store.columns());
     let contrasts = Contrasts::bytes(&Criterion::new(context.space), n_rows, n_rows, n_listed) / n_rows;
     let contrasts = if needs.contrasts { (1.5 * contrasts) as usize } else { 0 };
-    let nodes = 2 * size_of::<BufferedNode>() + members + contrasts;
+    let nodes = BYTES_OF_LEAF + members + contrasts;
     if !is_in_parts(context, needs) {
         return raw + own + nodes;
     }

@@ -236,7 +236,7 @@ fn finish(
     while let Some((n, link, tracked)) = stack.pop() {
         let node = &mut tree.nodes[n];
         match &mut node.state {
-            State::Split { split, gains, contrasts } => {
+            State::Split { split, children, gains, contrasts } => {
                 if predicts_in_splits && !tracked.is_empty() {
                     grower.tracked.predict(tracked.clone(), &node.sums);
                 }
@@ -251,9 +251,8 @@ fn finish(
                     Shown::Not => None,
                 };
                 let tracked = [tracked.start..middle, middle..tracked.end];
-                let child = |side: usize| {
-                    (split.children[side] as usize, links.map(|links| links[side]), tracked[side].clone())
-                };
+                let child =
+                    |side: usize| (children[side] as usize, links.map(|links| links[side]), tracked[side].clone());
                 stack.extend([child(1), child(0)]);
             }
             State::Bucket(bucket) => {
@@ -269,15 +268,15 @@ fn finish(
                     tracked: (tracked.start, tracked.end),
                 };
                 match &mut shown {
-                    Shown::Not => scores = grower.score_below(below, place, scores)?,
+                    Shown::Not => (scores, _) = grower.score_below(below, place, scores, false)?,
                     Shown::Whole(oob, complete) => {
-                        let subtree = grower.grow_below(below, place)?;
-                        scores.add_splits(subtree);
+                        let (scored, subtree) = grower.score_below(below, place, scores, true)?;
+                        scores = scored;
                         complete.add_tree(link, subtree, &oob.targets.over(rows.columns()));
                     }
                     Shown::InParts { oob, splits, leaves } => {
-                        let subtree = grower.grow_below(below, place)?;
-                        scores.add_splits(subtree);
+                        let (scored, subtree) = grower.score_below(below, place, scores, true)?;
+                        scores = scored;
                         let mut part = oob.tree();
                         part.add_tree(None, subtree, &oob.targets.over(rows.columns()));
                         part.finish_over(context.store, columns);
@@ -324,9 +323,9 @@ fn show_upper(
     let mut stack = vec![(0, None)];
     while let Some((n, link)) = stack.pop() {
         match &tree.nodes[n].state {
-            State::Split { split, contrasts, .. } => {
+            State::Split { split, children, contrasts, .. } => {
                 let links = upper.add_split(link, split, contrasts);
-                stack.extend([1, 0].map(|side| (split.children[side] as usize, Some(links[side]))));
+                stack.extend([1, 0].map(|side| (children[side] as usize, Some(links[side]))));
             }
             State::Leaf(totals) => {
                 upper.add_leaf(link, totals);

@@ -64,13 +64,13 @@ fn bytes_of(request: &impl Serialize) -> Vec<u8> {
 /// What of `trees` is waiting: sums of open nodes, and the rows of nodes that `are_wanted`.
 fn request(trees: &[UpperTree], are_wanted: impl Fn(&State) -> bool) -> Request {
     let asked = |node: &UpperNode| match &node.state {
-        State::Split { split, .. } => {
+        State::Split { split, children, .. } => {
             let test = match &split.test {
                 CodeTest::Cut(code) => Test::Cut(*code),
                 CodeTest::Subset(codes) => Test::Subset(codes.clone()),
             };
-            let BufferedSplit { feature, missing_left, children, .. } = *split;
-            Asked::Split { feature, test, missing_left, children }
+            let BufferedSplit { feature, missing_left, .. } = *split;
+            Asked::Split { feature, test, missing_left, children: *children }
         }
         State::Open { next, .. } if !next.is_empty() => Asked::Open(next.iter().map(|sums| sums.feature).collect()),
         state if are_wanted(state) => Asked::Bucket,
@@ -112,8 +112,8 @@ pub(super) fn requested(context: GrowContext<'_>, request: Request) -> Result<Ve
                         Test::Cut(code) => CodeTest::Cut(code),
                         Test::Subset(codes) => CodeTest::Subset(codes),
                     };
-                    let split = BufferedSplit { feature, test, missing_left, gain: 0.0, children };
-                    State::Split { split, gains: Vec::new(), contrasts: Contrasts::default() }
+                    let split = BufferedSplit { feature, test, missing_left, gain: 0.0 };
+                    State::Split { split, children, gains: Vec::new(), contrasts: Contrasts::default() }
                 }
                 Asked::Open(features) => {
                     State::Open { next: features.into_iter().map(sums).collect::<Result<_>>()?, done: Vec::new() }

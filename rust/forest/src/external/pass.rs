@@ -180,9 +180,9 @@ impl Frontier {
         let mut stack = vec![(0, None)];
         while let Some((n, link)) = stack.pop() {
             match &nodes[n].state {
-                State::Split { split, .. } if wanted[n] => {
+                State::Split { split, children, .. } if wanted[n] => {
                     let links = frontier.packed.add_split(link, split);
-                    stack.extend([1, 0].map(|side| (split.children[side] as usize, Some(links[side]))));
+                    stack.extend([1, 0].map(|side| (children[side] as usize, Some(links[side]))));
                 }
                 _ => {
                     frontier.packed.add_leaf(link);
@@ -211,8 +211,8 @@ impl Frontier {
 fn on_the_way(nodes: &[UpperNode], wanted: impl Fn(&UpperNode) -> bool) -> Vec<bool> {
     let mut found: Vec<bool> = nodes.iter().map(wanted).collect();
     for n in (0..nodes.len()).rev() {
-        if let State::Split { split, .. } = &nodes[n].state {
-            found[n] |= split.children.iter().any(|&child| found[child as usize]);
+        if let State::Split { children, .. } = &nodes[n].state {
+            found[n] |= children.iter().any(|&child| found[child as usize]);
         }
     }
     found

@@ -44,6 +44,8 @@ pub(super) enum State {
     Open { next: Vec<FeatureSums>, done: Vec<FeatureSums> },
     Split {
         split: BufferedSplit,
+        /// The numbers of the left and the right child.
+        children: [u32; 2],
         gains: Vec<f64>,
         /// The contrasts of this split, if some score reads them.
         contrasts: Contrasts,
@@ -242,8 +244,8 @@ impl UpperTree {
             });
         }
         let children = [first, first + 1];
-        let split = BufferedSplit { feature: found.feature, test: found.test.test, missing_left, gain, children };
-        self.nodes[n].state = State::Split { split, gains, contrasts };
+        let split = BufferedSplit { feature: found.feature, test: found.test.test, missing_left, gain };
+        self.nodes[n].state = State::Split { split, children, gains, contrasts };
     }
 }
 

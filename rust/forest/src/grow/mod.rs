@@ -54,26 +54,28 @@ impl Grower<'_> {
         self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
         let examples = 0..bag.rows.len();
         let (mark, tracked) = (self.whole, self.tracked.all());
-        let root =
-            PendingNode { examples, depth: 0, path: ROOT, parent: None, mark, sums: KnownSums::Nothing, tracked };
+        let root = PendingNode { examples, depth: 0, path: ROOT, mark, sums: KnownSums::Nothing, tracked };
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
         self.subtree(View::from_store(store, &space.block), stage, root)?;
         Ok(&self.tree_buffer)
     }
 
-    /// Grows the tree with number `tree` on `bag` and adds its splits to `scores`, without keeping its nodes.
+    /// Grows the tree with number `tree` on `bag` and adds its splits to `scores`. The tree that is returned is empty unless
+    /// `keeps_nodes`.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn score(&mut self, bag: &Bag, tree: u64, scores: SplitScores) -> Result<SplitScores> {
-        self.with_scores(scores, |grower| grower.grow(bag, tree).map(drop))
+    pub(crate) fn score(
+        &mut self,
+        bag: &Bag,
+        tree: u64,
+        scores: SplitScores,
+        keeps_nodes: bool,
+    ) -> Result<(SplitScores, &TreeBuffer)> {
+        self.with_scores(scores, keeps_nodes, |grower| grower.grow(bag, tree).map(drop))
     }
 
-    /// Grows the subtree at `place`, whose root has number 0.
-    ///
-    /// # Errors
-    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
-    pub(crate) fn grow_below(&mut self, below: SubtreeRows<'_>, place: SubtreeRoot<'_>) -> Result<&TreeBuffer> {
+    fn below(&mut self, below: SubtreeRows<'_>, place: SubtreeRoot<'_>) -> Result<()> {
         let SubtreeRows { chunk, block, counts } = below;
         let SubtreeRoot { tree, depth, path, constant_features, tracked: (first, last) } = place;
         self.tree = tree;
@@ -84,13 +86,13 @@ impl Grower<'_> {
         self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
         let examples = 0..counts.len();
         let (mark, tracked) = (self.pool.mark(), first..last);
-        let root = PendingNode { examples, depth, path, parent: None, mark, sums: KnownSums::Nothing, tracked };
+        let root = PendingNode { examples, depth, path, mark, sums: KnownSums::Nothing, tracked };
         let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
-        self.subtree(View::from_chunk(chunk, block, &[]), stage, root)?;
-        Ok(&self.tree_buffer)
+        self.subtree(View::from_chunk(chunk, block, &[]), stage, root)
     }
 
-    /// Grows the subtree at `place` and adds its splits to `scores`, without keeping its nodes.
+    /// Grows the subtree at `place`, whose root has number 0, and adds its splits to `scores`. The tree that is returned is
+    /// empty unless `keeps_nodes`.
     ///
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
@@ -99,16 +101,23 @@ impl Grower<'_> {
         below: SubtreeRows<'_>,
         place: SubtreeRoot<'_>,
         scores: SplitScores,
-    ) -> Result<SplitScores> {
-        self.with_scores(scores, |grower| grower.grow_below(below, place).map(drop))
+        keeps_nodes: bool,
+    ) -> Result<(SplitScores, &TreeBuffer)> {
+        self.with_scores(scores, keeps_nodes, |grower| grower.below(below, place))
     }
 
     /// Adds the splits of what `grow` grows to `scores`.
-    fn with_scores(&mut self, scores: SplitScores, grow: impl FnOnce(&mut Self) -> Result<()>) -> Result<SplitScores> {
-        self.scores = Some(scores);
+    fn with_scores(
+        &mut self,
+        scores: SplitScores,
+        keeps_nodes: bool,
+        grow: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<(SplitScores, &TreeBuffer)> {
+        (self.scores, self.keeps_nodes) = (Some(scores), keeps_nodes);
         let done = grow(self);
+        self.keeps_nodes = true;
         let scores = self.scores.take().expect("it was put there");
-        done.map(|()| scores)
+        done.map(|()| (scores, &self.tree_buffer))
     }
 
     /// Grows the subtree of `root`, whose rows are numbered as in `view`.

@@ -26,7 +26,7 @@ impl Grower<'_> {
         if self.criterion.is_partial() && !pending.tracked.is_empty() {
             self.tracked.predict(pending.tracked.clone(), &self.buffers.node.total);
         }
-        let number = self.number(&pending, examples, weight);
+        self.keep_node(&pending, examples, weight);
         if !self.may_split(view, &pending, examples) {
             return Ok(false);
         }
@@ -41,52 +41,45 @@ impl Grower<'_> {
         }
         let Some(found) = self.search(view, &pending, open, (examples, weight))? else { return Ok(false) };
         let Some(partition) = self.partition(view, range.clone(), found, open, weight) else { return Ok(false) };
-        self.split(&pending, number, weight, partition, stack);
+        self.split(&pending, weight, partition, stack);
         Ok(true)
     }
 
-    /// Numbers the node `pending`, and keeps it if nodes are kept.
-    pub(super) fn number(&mut self, pending: &PendingNode, examples: f64, weight: f64) -> u32 {
-        let number = self.tree_buffer.nodes.len() as u32;
-        if self.scores.is_none() {
-            if let Some((parent, side)) = pending.parent {
-                let split = self.tree_buffer.nodes[parent as usize].split.as_mut().expect("a parent is split");
-                split.children[side] = number;
-            }
-            self.tree_buffer.nodes.push(BufferedNode { depth: pending.depth, examples, weight, split: None });
+    /// Keeps the node `pending` if nodes are kept.
+    pub(super) fn keep_node(&mut self, pending: &PendingNode, examples: f64, weight: f64) {
+        if self.keeps_nodes {
+            self.tree_buffer.nodes.push(BufferedNode { depth: pending.depth, examples, weight, is_split: false });
         }
-        number
     }
 
     pub(super) fn may_split(&self, view: View<'_>, pending: &PendingNode, examples: f64) -> bool {
         self.context.params.may_split(examples, pending.depth) && !self.is_pure(view, pending.examples.clone())
     }
 
-    /// Keeps or scores the split of the node `pending`, and pushes its children to the stack, the left one last.
+    /// Scores and keeps the split of the node `pending`, the last one that was kept, and pushes its children to the stack,
+    /// the left one last.
     pub(super) fn split(
         &mut self,
         pending: &PendingNode,
-        number: u32,
         weight: f64,
         partition: Partition,
         stack: &mut Vec<PendingNode>,
     ) {
         let Partition { split, middle, sums } = partition;
         let tracked_middle = self.tracked.part(pending.tracked.clone(), &split);
-        match &mut self.scores {
-            None => self.tree_buffer.nodes[number as usize].split = Some(split),
-            Some(scores) => {
-                scores.on_split(pending.depth, weight, &split, &self.tree_buffer.gain_by_target);
-                self.tree_buffer.gain_by_target.clear();
-            }
+        if let Some(scores) = &mut self.scores {
+            scores.on_split(pending.depth, weight, &split, &self.buffers.gain_by_target);
+        }
+        if self.keeps_nodes {
+            self.tree_buffer.splits.push(split);
+            self.tree_buffer.nodes.last_mut().expect("the node was kept").is_split = true;
         }
         let mark = self.pool.mark();
         let right = (middle..pending.examples.end, tracked_middle..pending.tracked.end);
         let left = (pending.examples.start..middle, pending.tracked.start..tracked_middle);
         for (side, (examples, tracked)) in [(1, right), (0, left)] {
             let (depth, path) = (pending.depth + 1, child(pending.path, side == 1));
-            let (parent, sums) = (Some((number, side)), sums[side]);
-            stack.push(PendingNode { examples, depth, path, parent, mark, sums, tracked });
+            stack.push(PendingNode { examples, depth, path, mark, sums: sums[side], tracked });
         }
     }
 

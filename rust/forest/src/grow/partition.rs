@@ -43,8 +43,7 @@ impl Grower<'_> {
             if self.keeps_contrasts {
                 self.tree_buffer.contrasts.add(&self.criterion, &self.buffers.left, &self.buffers.total);
             }
-            let split =
-                BufferedSplit { feature: found.feature, test: found.test.test, missing_left, gain, children: [0; 2] };
+            let split = BufferedSplit { feature: found.feature, test: found.test.test, missing_left, gain };
             if let Some(middle) = middle {
                 return Partition { split, middle, sums: self.sums_of_children() };
             }
@@ -148,8 +147,7 @@ impl Grower<'_> {
             return;
         }
         let (left, total) = (&self.buffers.left, &self.buffers.total);
-        let parts = self.context.gains_by_target(&self.criterion, left, total, share);
-        self.tree_buffer.gain_by_target.extend(parts);
+        self.buffers.gain_by_target = self.context.gains_by_target(&self.criterion, left, total, share);
     }
 }
 

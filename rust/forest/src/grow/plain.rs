@@ -45,7 +45,7 @@ impl Grower<'_> {
             KnownSums::Single(node) => node,
             _ => single::Node::new(&self.items.pairs[range.clone()]),
         };
-        let number = self.number(&pending, node.examples, node.examples);
+        self.keep_node(&pending, node.examples, node.examples);
         if !self.may_split(view, &pending, node.examples) {
             return Ok(false);
         }
@@ -59,7 +59,7 @@ impl Grower<'_> {
         let Some(partition) = found.and_then(|found| self.partition_plain(chunk, &pending, node, found)) else {
             return Ok(false);
         };
-        self.split(&pending, number, node.examples, partition, stack);
+        self.split(&pending, node.examples, partition, stack);
         Ok(true)
     }
 
@@ -243,7 +243,7 @@ impl Grower<'_> {
         // The gain of this cut. The search returned the greatest of the gains that tie.
         let gain = node.gain([left.examples, left.sum]);
         let missing_left = test.missing_left(left.examples, right.examples);
-        let split = BufferedSplit { feature, test: test.test, missing_left, gain, children: [0; 2] };
+        let split = BufferedSplit { feature, test: test.test, missing_left, gain };
         if self.keeps_contrasts && gain > LEAST_GAIN {
             tree_buffer.contrasts.add_single(contrast(left.sum, left.examples, node.sum, node.examples));
         }

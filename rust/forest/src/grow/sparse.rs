@@ -32,7 +32,7 @@ impl Grower<'_> {
             KnownSums::Single(node) => node,
             _ => single::Node::new(&self.items.pairs[range]),
         };
-        let number = self.number(&pending, node.examples, node.examples);
+        self.keep_node(&pending, node.examples, node.examples);
         if !self.may_split(view, &pending, node.examples) {
             return Ok(false);
         }
@@ -40,7 +40,7 @@ impl Grower<'_> {
         let partition = self.sparse_partition(view, &pending, node, &mut entries);
         self.entries = Some(entries);
         let Some(partition) = partition? else { return Ok(false) };
-        self.split(&pending, number, node.examples, partition, stack);
+        self.split(&pending, node.examples, partition, stack);
         Ok(true)
     }
 

@@ -59,8 +59,6 @@ pub(super) struct PendingNode {
     pub(super) examples: Range<usize>,
     pub(super) depth: u32,
     pub(super) path: u64,
-    /// The position of the parent, and 0 for its left or 1 for its right child.
-    pub(super) parent: Option<(u32, usize)>,
     pub(super) mark: Mark,
     pub(super) sums: KnownSums,
     /// The range of the tracked rows.
@@ -117,7 +115,8 @@ pub(crate) struct Grower<'a> {
     /// The sums of the nodes on the stack; those of the top node come last.
     pub(super) totals: Vec<f64>,
     pub(super) tree_buffer: TreeBuffer,
-    /// Takes the splits during growth, if nodes are not kept.
+    pub(super) keeps_nodes: bool,
+    /// Takes the splits during growth.
     pub(super) scores: Option<SplitScores>,
     pub(super) since_check: usize,
     pub(super) narrow: CodeBuffer<u8>,
@@ -159,6 +158,7 @@ impl<'a> Grower<'a> {
             pool,
             totals: Vec::new(),
             tree_buffer: TreeBuffer::default(),
+            keeps_nodes: true,
             scores: None,
             since_check: 0,
             narrow: CodeBuffer::new(most_codes(|slot| matches!(slot, Slot::Narrow(_)))),
@@ -219,6 +219,8 @@ pub(super) struct Buffers {
     pub(super) batch_candidates: SplitCandidates<usize>,
     pub(super) sides: Vec<u8>,
     pub(super) left: Vec<f64>,
+    /// The part of each target in the gain of a split; empty unless it is reported.
+    pub(super) gain_by_target: Vec<f64>,
     pub(super) total: Vec<f64>,
     pub(super) spill: Items,
 }
@@ -245,6 +247,7 @@ impl Buffers {
             batch_candidates: SplitCandidates::default(),
             sides: Vec::new(),
             left: Vec::new(),
+            gain_by_target: Vec::new(),
             total: Vec::new(),
             spill: Items::default(),
         }

@@ -94,7 +94,7 @@ pub(super) struct Entries {
 /// The components and their values of each leaf.
 #[derive(Default)]
 pub(super) struct Predicted {
-    /// n_leaves; where the entries of each leaf end.
+    /// n_leaves; where the entries of each leaf end. Empty if each leaf has the same components, which are there once.
     pub(super) ends: Vec<u32>,
     pub(super) entries: Entries,
 }
@@ -117,8 +117,8 @@ impl Entries {
 }
 
 impl Predicted {
-    /// A copy, without ends and with components once if each leaf predicts the same components.
-    pub(super) fn in_short(&self) -> Self {
+    /// A copy, without ends if each leaf predicts the same components.
+    fn in_short(&self) -> Self {
         let Entries { components, values } = &self.entries;
         let width = self.ends.first().map_or(0, |&end| end as usize);
         let is_same = width > 0
@@ -168,10 +168,13 @@ impl<'a> LeafPredictor<'a> {
     }
 
     /// What each leaf of `grown` predicts.
-    pub(super) fn leaves(&mut self, grown: &TreeBuffer) -> &Predicted {
+    pub(super) fn leaves(&mut self, grown: &TreeBuffer) -> Predicted {
+        let are_means =
+            self.targets.iter().all(|&(target, _)| matches!(self.store.targets[target], TargetColumn::Numeric(_)));
         let mut predicted = std::mem::take(&mut self.predicted);
         predicted.ends.clear();
         predicted.entries.clear();
+        predicted.entries.values.reserve_exact(grown.member_ends.len() * self.targets.len());
         let mut above = Above::default();
         let mut ahead = grown.members.iter();
         ahead.by_ref().take(AHEAD).for_each(|&(row, _)| self.prefetch(row));
@@ -184,8 +187,19 @@ impl<'a> LeafPredictor<'a> {
             }
             predicted.ends.push(predicted.entries.values.len() as u32);
         }
+        let short = match are_means {
+            // The values are not copied: they are a third of what is kept of a tree.
+            true => Predicted {
+                ends: Vec::new(),
+                entries: Entries {
+                    components: predicted.entries.components[..self.targets.len()].to_vec(),
+                    values: std::mem::take(&mut predicted.entries.values),
+                },
+            },
+            false => predicted.in_short(),
+        };
         self.predicted = predicted;
-        &self.predicted
+        short
     }
 
     /// Asks the memory for the targets of `row`.
@@ -306,10 +320,11 @@ impl Above {
         let n = grown.nodes.len();
         let mut above = Above { parents: vec![None; n], ranges: vec![0..0; n], ..Above::default() };
         let mut start = 0;
-        for (number, node) in grown.nodes.iter().enumerate() {
-            match &node.split {
-                Some(split) => {
-                    split.children.iter().for_each(|&child| above.parents[child as usize] = Some(number as u32))
+        let children = grown.children();
+        for (number, children) in children.iter().enumerate() {
+            match children {
+                Some(children) => {
+                    children.iter().for_each(|&child| above.parents[child as usize] = Some(number as u32));
                 }
                 None => {
                     let end = grown.member_ends[above.leaves.len()] as usize;
@@ -319,9 +334,9 @@ impl Above {
                 }
             }
         }
-        for (number, node) in grown.nodes.iter().enumerate().rev() {
-            if let Some(split) = &node.split {
-                let [left, right] = split.children.map(|child| above.ranges[child as usize].clone());
+        for (number, children) in children.iter().enumerate().rev() {
+            if let Some(children) = children {
+                let [left, right] = children.map(|child| above.ranges[child as usize].clone());
                 above.ranges[number] = left.start..right.end;
             }
         }

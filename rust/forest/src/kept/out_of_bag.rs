@@ -203,8 +203,7 @@ impl TrainingRows {
                 Scale::Numeric(cuts) => cuts.code(cut),
                 Scale::Nominal(_) => unreachable!("a nominal feature has no cuts"),
             });
-            let (missing_left, gain, children) = (nodes.missing_left.value(node), 0.0, [0; 2]);
-            let split = BufferedSplit { feature, test, missing_left, gain, children };
+            let split = BufferedSplit { feature, test, missing_left: nodes.missing_left.value(node), gain: 0.0 };
             links.extend(packed.add_split(link, &split).map(Some).into_iter().rev());
         }
         packed.finish(&self.store);

@@ -115,10 +115,10 @@ impl PackedTree {
     /// Adds a whole tree, or the subtree that `link` leads to.
     pub(crate) fn add_tree(&mut self, link: Option<Link>, tree: &TreeBuffer) {
         let mut links = vec![link];
-        for node in &tree.nodes {
+        for split in tree.splits_of_nodes() {
             // In preorder the last link leads to the next node.
             let link = links.pop().flatten();
-            match &node.split {
+            match split {
                 Some(split) => links.extend(self.add_split(link, split).map(Some).into_iter().rev()),
                 None => self.add_leaf(link),
             }

@@ -121,8 +121,8 @@ impl LeafPredictions {
         // In reverse preorder, the children of a node come before it, the left one last.
         let mut done: Vec<(Range<usize>, LeafTotals)> = Vec::new();
         for node in grown.nodes.iter().rev() {
-            let (leaves, sums) = match node.split {
-                None => {
+            let (leaves, sums) = match node.is_split {
+                false => {
                     let mut sums = LeafTotals::new(targets);
                     for &(row, count) in members.pop().unwrap_or(&[]) {
                         sums.add(targets, row as usize, count);
@@ -130,7 +130,7 @@ impl LeafPredictions {
                     end -= 1;
                     (end..end + 1, sums)
                 }
-                Some(_) => merged(&mut done),
+                true => merged(&mut done),
             };
             self.fill(leaves.clone(), &sums);
             done.push((leaves, sums));

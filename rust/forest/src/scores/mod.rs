@@ -24,7 +24,7 @@ use crate::oob::{OobNeeds, OobPart, OobView};
 use crate::params::ForestParams;
 use crate::score::Score;
 use crate::shadows;
-use crate::tree_buffer::{BufferedSplit, TreeBuffer};
+use crate::tree_buffer::BufferedSplit;
 pub(crate) use observer::ScoreSize;
 use observer::{Harvest, Observer, ScoreMethod, SplitEvent};
 
@@ -98,18 +98,6 @@ impl SplitScores {
         let BufferedSplit { feature, gain, .. } = *split;
         let event = SplitEvent { feature, depth, share: weight / root, gain, gain_by_target };
         self.observers.iter_mut().for_each(|observer| observer.on_split(&event));
-    }
-
-    /// Adds the splits of `tree`, which may be a subtree.
-    pub(crate) fn add_splits(&mut self, tree: &TreeBuffer) {
-        let splits = || tree.nodes.iter().filter_map(|node| node.split.as_ref().map(|split| (node, split)));
-        let mut gains = &tree.gain_by_target[..];
-        let n_targets = if gains.is_empty() { 0 } else { gains.len() / splits().count() };
-        for (node, split) in splits() {
-            let (of_split, rest) = gains.split_at(n_targets);
-            self.on_split(node.depth, node.weight, split, of_split);
-            gains = rest;
-        }
     }
 
     /// Shows the complete tree to all observers.

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 use rand::{Rng, RngExt};
 
+use super::scores::add_splits;
 use super::{Coded, bag, batches, goes_left, numbers, table, total};
 use crate::bag::Bag;
 use crate::context::GrowContext;
@@ -45,6 +46,7 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &Fo
     let mut members = vec![Vec::new(); tree.nodes.len()];
     members[0] = (0..bag.rows.len()).collect();
     let mut waiting = vec![(0, 0)];
+    let (splits, children): (Vec<_>, _) = (tree.splits_of_nodes().collect(), tree.children());
     let mut preorder = 0;
     while let Some((node, depth)) = waiting.pop() {
         assert_eq!(node, preorder);
@@ -53,7 +55,7 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &Fo
         let all = sums(&criterion, space, bag, members[node].iter().copied());
         assert_eq!((grown.depth, grown.examples, grown.weight), (depth, all[EXAMPLES], all[WEIGHT]));
         assert!(node == 0 || grown.examples >= params.min_samples_leaf as f64);
-        let Some(split) = &grown.split else { continue };
+        let Some(split) = splits[node] else { continue };
         assert!(params.max_depth.is_none_or(|most| (depth as usize) < most));
         let code = |i: usize| coded.code(split.feature as usize, bag.rows[i] as usize);
         let is_informative = params.missing == Missing::Informative;
@@ -66,7 +68,7 @@ fn check(coded: &Coded, space: &Space, bag: &Bag, tree: &TreeBuffer, params: &Fo
         }
         let gain = total[WEIGHT] / all[WEIGHT] * criterion.gain(&left, &total);
         assert!((split.gain - gain).abs() <= 1e-13, "{} {gain}", split.gain);
-        let [left, right] = split.children.map(|child| child as usize);
+        let [left, right] = children[node].unwrap().map(|child| child as usize);
         (members[left], members[right]) = members[node].iter().partition(|&&i| goes_left(split, code(i)));
         waiting.extend([(right, depth + 1), (left, depth + 1)]);
     }
@@ -213,15 +215,20 @@ proptest! {
         let tree = grown(&coded, &space, &bag, &params);
         check(&coded, &space, &bag, &tree, &params);
         let longer = grown(&coded, &space, &bag, &ForestParams { by_target: true, ..params.clone() });
-        prop_assert_eq!(format!("{:?}", tree.nodes), format!("{:?}", longer.nodes));
+        prop_assert_eq!(format!("{:?}", (&tree.nodes, &tree.splits)), format!("{:?}", (&longer.nodes, &longer.splits)));
 
         let monitor = Monitor::default();
         let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
-        let scores = || SplitScores::new(context.params, score_size(context));
-        let mut afterwards = scores();
-        afterwards.add_splits(&tree);
-        let meanwhile = Grower::new(context, Arch::new()).score(&bag, 0, scores()).unwrap();
-        prop_assert_eq!(meanwhile.harvest(), afterwards.harvest());
+        let mut afterwards = SplitScores::new(context.params, score_size(context));
+        add_splits(&mut afterwards, &tree, &[]);
+        let afterwards = afterwards.harvest();
+        for keeps_nodes in [false, true] {
+            let scores = SplitScores::new(context.params, score_size(context));
+            let mut grower = Grower::new(context, Arch::new());
+            let (meanwhile, grown) = grower.score(&bag, 0, scores, keeps_nodes).unwrap();
+            prop_assert_eq!(grown.nodes.len(), if keeps_nodes { tree.nodes.len() } else { 0 });
+            prop_assert_eq!(meanwhile.harvest(), afterwards.clone());
+        }
     }
 
     #[test]
@@ -240,7 +247,7 @@ proptest! {
             let grown = nodes.next().unwrap();
             let examples: u32 = reached.range.clone().map(|position| reached.items.count(position)).sum();
             assert_eq!(f64::from(examples), grown.examples);
-            assert_eq!(matches!(node, Node::Split(..)), grown.split.is_some());
+            assert_eq!(matches!(node, Node::Split(..)), grown.is_split);
             Ok(())
         }).unwrap();
         prop_assert!(nodes.next().is_none());
@@ -256,12 +263,12 @@ proptest! {
         let space = coded.space(None);
         let tree = grown(&coded, &space, &bag, &params);
         let members = check(&coded, &space, &bag, &tree, &params);
-        for (node, members) in tree.nodes.iter().zip(&members) {
+        for (split, members) in tree.splits_of_nodes().zip(&members) {
             let best = match missing {
                 Missing::Informative => best_sided_gain(&coded, &space, &bag, members, min_samples_leaf as f64),
                 Missing::Ignore => best_gain(&coded, &space, &bag, members, min_samples_leaf as f64),
             };
-            match &node.split {
+            match split {
                 Some(split) => {
                     prop_assert!(split.gain >= best - 1e-12, "{} {best}", split.gain);
                     if let (CodeTest::Cut(_), Scale::Numeric(_)) =

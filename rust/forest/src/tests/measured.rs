@@ -57,8 +57,8 @@ fn shares(coded: &Coded, tree: &TreeBuffer, bag: &Bag, label: &Label<'_>) -> Vec
     let mut shares = vec![0.0; sums.len()];
     let share = |node: usize, above: f64| if sums[node].1 > 0.0 { sums[node].0 / sums[node].1 } else { above };
     shares[0] = share(0, 0.0);
-    for (parent, node) in tree.nodes.iter().enumerate() {
-        for child in node.split.iter().flat_map(|split| split.children).map(|child| child as usize) {
+    for (parent, children) in tree.children().into_iter().enumerate() {
+        for child in children.into_iter().flatten().map(|child| child as usize) {
             shares[child] = share(child, shares[parent]);
         }
     }

@@ -25,9 +25,11 @@ pub(super) const TREE: u64 = 5;
 
 /// The nodes on the path of a row whose codes are given by feature, the leaf last.
 pub(super) fn path(tree: &TreeBuffer, code: impl Fn(usize) -> Option<u16>) -> Vec<usize> {
-    let mut path = vec![0];
-    while let Some(split) = &tree.nodes[path[path.len() - 1]].split {
-        path.push(split.children[usize::from(!goes_left(split, code(split.feature as usize)))] as usize);
+    let (splits, children): (Vec<_>, _) = (tree.splits_of_nodes().collect(), tree.children());
+    let (mut path, mut node) = (vec![0], 0);
+    while let (Some(split), Some(children)) = (splits[node], children[node]) {
+        node = children[usize::from(!goes_left(split, code(split.feature as usize)))] as usize;
+        path.push(node);
     }
     path
 }
@@ -89,8 +91,8 @@ fn error(coded: &Coded, tree: &TreeBuffer, bag: &Bag, oob: &[u32], leaves: &[usi
         // Parents come before their children.
         let mut of_leaf = vec![0.0; tree.nodes.len()];
         of_leaf[0] = prediction(numeric, &members[0]).unwrap_or(0.0);
-        for (parent, node) in tree.nodes.iter().enumerate() {
-            for child in node.split.iter().flat_map(|split| split.children).map(|child| child as usize) {
+        for (parent, children) in tree.children().into_iter().enumerate() {
+            for child in children.into_iter().flatten().map(|child| child as usize) {
                 of_leaf[child] = prediction(numeric, &members[child]).unwrap_or(of_leaf[parent]);
             }
         }
@@ -252,8 +254,7 @@ fn codes_of_one_byte_and_of_two_are_permuted_alike() {
     let bag = bag(&(0..600).map(|row| row * row / 3 % 3).collect::<Vec<_>>());
     let (tree, found) = grown(&coded, &bag, 1, 1.0);
     let naive = naive(&coded, &tree, &bag, in_a_ring(1));
-    let splits: Vec<_> = tree.nodes.iter().filter_map(|node| node.split.as_ref()).collect();
-    assert!((0..2).all(|feature| splits.iter().any(|split| split.feature == feature && split.missing_left)));
+    assert!((0..2).all(|feature| tree.splits.iter().any(|split| split.feature == feature && split.missing_left)));
     assert_eq!(found.len(), 2);
     for (feature, importance) in found {
         assert!((importance - naive[feature as usize]).abs() < 1e-9, "{importance} {naive:?}");

@@ -7,30 +7,35 @@ use ferrank_ranking::Vector;
 
 /// Feature 3 at the root and to the left, feature 1 to the right; ten examples.
 fn tree() -> TreeBuffer {
-    let leaf = |depth, examples| BufferedNode { depth, examples, weight: 0.5 * examples, split: None };
-    let split = |depth, examples, feature, gain, children| BufferedNode {
-        split: Some(BufferedSplit { feature, test: CodeTest::Cut(0), missing_left: true, gain, children }),
-        ..leaf(depth, examples)
-    };
+    let node = |depth, examples, is_split| BufferedNode { depth, examples, weight: 0.5 * examples, is_split };
+    let split = |feature, gain| BufferedSplit { feature, test: CodeTest::Cut(0), missing_left: true, gain };
     TreeBuffer {
         nodes: vec![
-            split(0, 10.0, 3, 0.5, [1, 4]),
-            split(1, 4.0, 3, 0.25, [2, 3]),
-            leaf(2, 2.0),
-            leaf(2, 2.0),
-            split(1, 6.0, 1, 2.0, [5, 6]),
-            leaf(2, 1.0),
-            leaf(2, 5.0),
+            node(0, 10.0, true),
+            node(1, 4.0, true),
+            node(2, 2.0, false),
+            node(2, 2.0, false),
+            node(1, 6.0, true),
+            node(2, 1.0, false),
+            node(2, 5.0, false),
         ],
-        gain_by_target: vec![0.5, 0.0, 0.125, 0.125, 0.0, 2.0],
+        splits: vec![split(3, 0.5), split(3, 0.25), split(1, 2.0)],
         ..TreeBuffer::default()
+    }
+}
+
+/// Adds the splits of `tree` to `scores`; `by_target` holds the gains by target of each, if they are reported.
+pub(super) fn add_splits(scores: &mut SplitScores, tree: &TreeBuffer, by_target: &[[f64; 2]]) {
+    let nodes = tree.nodes.iter().filter(|node| node.is_split);
+    for (number, (node, split)) in nodes.zip(&tree.splits).enumerate() {
+        scores.on_split(node.depth, node.weight, split, by_target.get(number).map_or(&[], |gains| gains));
     }
 }
 
 /// The vector of the one score of `params`, and those of `genie3` by target.
 fn harvest(tree: &TreeBuffer, params: &ForestParams) -> (Vector, Vec<Vector>) {
     let mut scores = SplitScores::new(params, ScoreSize { n_features: 5, n_targets: 2 });
-    scores.add_splits(tree);
+    add_splits(&mut scores, tree, &[[0.5, 0.0], [0.125, 0.125], [0.0, 2.0]]);
     let mut vectors = scores.harvest();
     (vectors.remove(0), vectors)
 }
@@ -68,7 +73,7 @@ fn gains_are_told_apart_by_target() {
 
 #[test]
 fn a_leaf_says_nothing() {
-    let leaf = BufferedNode { depth: 0, examples: 3.0, weight: 3.0, split: None };
+    let leaf = BufferedNode { depth: 0, examples: 3.0, weight: 3.0, is_split: false };
     let tree = TreeBuffer { nodes: vec![leaf], ..TreeBuffer::default() };
     let (values, by_target) = harvest(&tree, &params(Score::Genie3));
     assert!(values.values.is_empty() && by_target.iter().all(|vector| vector.values.is_empty()));
