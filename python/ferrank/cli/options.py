@@ -40,7 +40,7 @@ def count_or_share(text: str) -> int | float:
 
 def max_features(text: str) -> str | int | float:
     """Parse the value of ``--max-features``."""
-    if text in {"sqrt", "log2", "all"}:
+    if text in {"sqrt", "log2", "auto", "all"}:
         return text
     return count_or_share(text)
 
@@ -75,7 +75,7 @@ def _priors(text: str) -> str | dict[str, float]:
 
 # argparse puts these names into its messages.
 count_or_share.__name__ = "number or share"
-max_features.__name__ = "sqrt, log2, all, number or share"
+max_features.__name__ = "sqrt, log2, auto, all, number or share"
 positive.__name__ = "whole number above 0"
 _weight.__name__ = "weight"
 _priors.__name__ = "empirical, uniform, or numbers by class"
@@ -361,8 +361,8 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         "--max-features",
         type=max_features,
         metavar="F",
-        help="features considered in a node: sqrt, log2, all, number or share; default: sqrt for a random "
-        "forest, else all",
+        help="features considered in a node: sqrt, log2, auto (a third, at most 16, or sqrt, if that is more or "
+        "targets are not numeric), all, number or share; default: sqrt for a random forest, else all",
     )
     setting(
         "--min-leaf",

@@ -29,7 +29,8 @@ class JointRanker(JointPlan, Ranker):
     task : {"regression", "multi-target", "classification", "multi-label", "hierarchical"}, optional
         As of :class:`ForestRanker`.
     n_estimators : int, default=600
-        Number of trees, at least 200.
+        Number of trees, at least 200, with at least four rows in a leaf and ``max_features="auto"`` of
+        :class:`ForestRanker`: among correlated features, more candidates find the one that others follow.
     n_neighbors : int, default=50
         Number of neighbors in Relief.
     n_iterations : int, float or None, default=1000

@@ -1,7 +1,7 @@
 //! The inputs shared by all trees of an ensemble.
 
 use ferrank_data::profile::{Coding, Scale};
-use ferrank_data::store::CodeStore;
+use ferrank_data::store::{CodeStore, TargetColumn};
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Monitor;
 
@@ -26,6 +26,12 @@ pub(crate) struct GrowContext<'a> {
 }
 
 impl GrowContext<'_> {
+    /// Number of non-constant features to look at in a node.
+    pub(crate) fn features_per_node(self) -> usize {
+        let are_numbers = self.store.targets.iter().all(|target| matches!(target, TargetColumn::Numeric(_)));
+        self.params.features_per_node(self.store.codings.len(), are_numbers)
+    }
+
     /// Checks for an interrupt before a step in a node with this number of `examples`, if the node is large.
     pub(crate) fn check_large(self, examples: usize) -> Result<()> {
         match examples > LARGE_NODE {

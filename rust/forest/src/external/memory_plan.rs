@@ -59,7 +59,7 @@ impl MemoryPlan {
         // A bit for each row, for the rows out of the bag of a thread; with out-of-bag scores they are counted there.
         let tracks = context.params.bootstraps() && oob_needs(context.params).is_none();
         let fixed = fixed + if tracks { threads * store.rows / 8 } else { 0 };
-        let node = per_node(context) * sums_bytes(context);
+        let node = context.features_per_node() * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
         let judging = oob_needs(context.params).map_or(0, |needs| oob_bytes(context, needs));
         let left = budget.left();
@@ -200,11 +200,6 @@ fn bag_size(params: &ForestParams, rows: u64) -> (f64, f64) {
 fn most_leaves(params: &ForestParams, rows: f64, examples: f64) -> f64 {
     let of_depth = params.max_depth.map_or(f64::INFINITY, |depth| (depth as f64).exp2());
     rows.min(examples / params.min_samples_leaf.max(1) as f64).min(of_depth)
-}
-
-fn per_node(context: GrowContext<'_>) -> usize {
-    let n_features = context.store.codings.len();
-    context.params.features_per_node(n_features).min(n_features)
 }
 
 /// Bytes of the sums of a node for one feature.

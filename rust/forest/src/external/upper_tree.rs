@@ -147,7 +147,7 @@ impl UpperTree {
         node.constant_features.iter().for_each(|&feature| pool.mark_constant(feature));
         let mut random = stream(params.seed, Purpose::Node, self.number, node.path);
         let (mut unsummed, mut constant, mut best) = (Vec::new(), Vec::new(), SplitCandidates::default());
-        pool.draw(params.features_per_node(store.codings.len()), &mut random, |feature, random| {
+        pool.draw(context.features_per_node(), &mut random, |feature, random| {
             let coding = &store.codings[feature as usize];
             let Some(histogram) = done.iter().find(|histogram| histogram.feature == feature) else {
                 unsummed.push(feature);

@@ -148,7 +148,7 @@ impl<'a> Grower<'a> {
             is_plain: is_single && !context.params.by_target && features.iter().all(|find| find.fits_batch),
             features,
             rows_per_feature,
-            per_node: context.params.features_per_node(store.codings.len()),
+            per_node: context.features_per_node(),
             tracked: TrackedRows::new(None),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: needs.is_some_and(|needs| needs.predictions),
