@@ -120,7 +120,7 @@ impl MissingModel {
             (column.iter().copied().zip(0..)).filter(|(value, _)| !value.is_nan()).collect();
         let is_numeric = matches!(self, MissingModel::Expected(distribution) if distribution.known[0].is_numeric());
         if is_numeric {
-            known.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
+            sort(&mut known, |&(value, _)| value);
         }
         for (class, out) in out.chunks_exact_mut(column.len().max(1)).enumerate() {
             match self {
@@ -192,7 +192,7 @@ impl Known {
             return Some(Known::Nominal(shares));
         }
         values.shrink_to_fit();
-        values.sort_unstable_by(f64::total_cmp);
+        sort(&mut values, |&value| value);
         let mut sums = Vec::with_capacity(values.len() + 1);
         let mut sum = 0.0;
         sums.push(0.0);
@@ -260,11 +260,25 @@ impl Known {
     pub(crate) fn mean_difference(&self, other: &Known) -> f64 {
         match (self, other) {
             (Known::Nominal(a), Known::Nominal(b)) => 1.0 - a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>(),
-            (Known::Numeric { values, .. }, other) => {
-                values.iter().map(|&value| other.difference(value)).sum::<f64>() / values.len() as f64
+            (Known::Numeric { values, .. }, Known::Numeric { values: others, sums, .. }) => {
+                let mut below = 0;
+                let difference = |&value: &f64| {
+                    below += others[below..].iter().take_while(|other| **other < value).count();
+                    Known::numeric_difference(sums, below, value)
+                };
+                values.iter().map(difference).sum::<f64>() / values.len() as f64
             }
-            (Known::Nominal(_), Known::Numeric { .. }) => unreachable!("both distributions are of one feature"),
+            _ => unreachable!("both distributions are of one feature"),
         }
+    }
+}
+
+/// Sorts `items` by numbers.
+fn sort<T>(items: &mut [T], number: impl Fn(&T) -> f64) {
+    // A radix sort has a cost of its own, whatever the number.
+    match items.len() {
+        ..128 => items.sort_unstable_by(|a, b| number(a).total_cmp(&number(b))),
+        _ => radsort::sort_by_key(items, number),
     }
 }
 
