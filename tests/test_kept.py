@@ -230,7 +230,7 @@ def test_rows_are_walked_by_codes_of_two_bytes_where_features_have_many_cuts() -
 
 def test_what_is_no_path_and_no_number_is_named() -> None:
     X, y = load_diabetes(return_X_y=True)
-    with pytest.raises(fr.SettingError, match="path: 3 is no path; name a file of a forest"):
+    with pytest.raises(fr.SettingError, match="path: 3 is no path; use a string"):
         fr.Forest.load(3)  # type: ignore[arg-type]
     with pytest.raises(fr.SettingError, match="threshold: 'x' is no number; use one from 0"):
         forest(n_estimators=2).fit(X, y).predict(X, threshold="x")

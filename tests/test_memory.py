@@ -156,7 +156,7 @@ def test_workers_of_dask_hold_the_limit(table: pa.Table, tmp_path: Path) -> None
 
     def ranked(data: object, limit: int | str, scratch: Path) -> fr.Ranking:
         # Bags of many threads, so that there is room enough beside them for what dask holds.
-        forest = fr.ForestRanker(n_estimators=8, n_jobs=8, memory_limit=limit, temp_dir=scratch)
+        forest = fr.ForestRanker(n_estimators=12, n_jobs=12, memory_limit=limit, temp_dir=scratch)
         return fr.rank(data, "y", ranker=forest)
 
     in_memory = ranked(data, "100GiB", tmp_path).to_dict()["scores"]

@@ -196,7 +196,13 @@ def test_relief_makes_no_predictions():
 def test_a_joint_ranking_has_the_error_of_its_forest():
     table = {name: column for name, column in data(150).items() if name != "kind"}
     joint = fr.rank(table, "y", ranker="joint", n_estimators=200)
-    forest = fr.ForestRanker(n_estimators=200, scores=("permutation", "mdi_oob", "genie3"), shadows=True)
+    forest = fr.ForestRanker(
+        n_estimators=200,
+        scores=("permutation", "mdi_oob", "genie3"),
+        shadows=True,
+        max_features="auto",
+        min_samples_leaf=4,
+    )
     assert joint.model_error == fr.rank(table, "y", ranker=forest).model_error
     assert str(joint.model_error["y"]) in joint.to_text()
 

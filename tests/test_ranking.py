@@ -1,6 +1,7 @@
 """Results, from values made by hand."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,28 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(ResourceError, match="is a folder"):
         make().save(tmp_path / "folder.csv")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ranking: ranking.save(None), "path: None is no path; use a string"),
+        (lambda ranking: ranking.save(b"r.csv"), "path: b'r.csv' is no path"),
+        (lambda ranking: ranking.load(3), "path: 3 is no path"),
+        (lambda ranking: ranking.top("3"), "k: '3' is not a number of features; use 0 or more"),
+        (lambda ranking: ranking.top(1.5), "k: 1.5 is not a number of features"),
+        (lambda ranking: ranking.to_text(-1), "top: -1 is not a number of features; use 0 or more"),
+        (lambda ranking: ranking.plot(top=0), "top: 0 is not a number of features; use 1 or more"),
+        (lambda ranking: ferrank.rank({}, "y", resume=3), "resume: 3 is no path"),
+        (
+            lambda ranking: ferrank.rank({"a": [1.0, 2.0], "y": [0.0, 1.0]}, "y", temp_dir=3),
+            "temp_dir: 3 is no path",
+        ),
+    ],
+)
+def test_what_is_no_path_and_no_number_of_features(call: Callable[[Ranking], object], message: str) -> None:
+    with pytest.raises(SettingError, match=f"^{message}"):
+        call(make())
 
 
 def test_files_that_are_no_ranking(tmp_path: Path) -> None:

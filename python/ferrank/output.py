@@ -7,7 +7,29 @@ from pathlib import Path
 
 from ferrank.errors import FerrankError, ResourceError, SettingError
 
-__all__ = ["check_apart", "check_folder", "check_optional", "check_path", "is_folder", "mode_of", "replace"]
+__all__ = [
+    "check_apart",
+    "check_folder",
+    "check_optional",
+    "check_path",
+    "is_folder",
+    "mode_of",
+    "path_of",
+    "replace",
+]
+
+
+def path_of(path: object, setting: str = "path") -> Path:
+    """Return what is given for ``setting`` as a path.
+
+    Raises
+    ------
+    SettingError
+        It is no string and no path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise SettingError(f"{setting}: {path!r} is no path; use a string or a pathlib.Path")
+    return Path(path)
 
 
 def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] | None = None) -> Path:
@@ -16,11 +38,12 @@ def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] | None = 
     Raises
     ------
     SettingError
-        Its suffix is another one.
+        It is no path, or its suffix is another one.
     ResourceError
         Its folder does not exist or cannot be written to, it is a folder, a device or a pipe, or its name
         cannot be that of a file.
     """
+    path_of(path)
     _check_name(path)
     path = Path(path)
     if suffixes is not None and path.suffix.lower() not in suffixes:

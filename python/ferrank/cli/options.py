@@ -361,8 +361,8 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         "--max-features",
         type=max_features,
         metavar="F",
-        help="features considered in a node: sqrt, log2, auto (a third, at most 16, or sqrt, if that is more or "
-        "targets are not numeric), all, number or share; default: sqrt for a random forest, else all",
+        help="features considered in a node: sqrt, log2, auto (sqrt, or for numeric targets a third, at "
+        "most 16, if that is more), all, number or share; default: sqrt for a random forest, else all",
     )
     setting(
         "--min-leaf",

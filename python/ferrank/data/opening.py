@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from ferrank._core import Source
-from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
+from ferrank.errors import DataError, FerrankError, ResourceError
 from ferrank.escape import without_traceback
-from ferrank.output import mode_of
+from ferrank.output import mode_of, path_of
 
 __all__ = [
     "CHANGED",
@@ -160,9 +160,7 @@ def check_arrow(path: str | os.PathLike[str], what: str, made_by: str) -> Path:
     DataError
         It does not; the message says ``what`` it should be and what it is ``made_by``.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise SettingError(f"path: {path!r} is no path; name a {what}")
-    path = regular(path)
+    path = regular(path_of(path))
     with reading(path), path.open("rb") as file:
         start = file.read(len(_ARROW_FILE))
     # A file of a run that was killed may end anywhere.

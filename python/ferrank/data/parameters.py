@@ -1,13 +1,14 @@
-"""Parameters that a function does not have: which one was meant."""
+"""Parameters of functions: those that a function does not have, and numbers of things."""
 
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
+from numbers import Integral
 from typing import Any, TypeVar, cast
 
 from ferrank.errors import SettingError, hint
 
-__all__ = ["suggests"]
+__all__ = ["count_of", "suggests"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -32,3 +33,16 @@ def suggests(function: _Function) -> _Function:
         raise SettingError(f"{unknown}: not a parameter of {called}; {hint(unknown, known)}")
 
     return cast(_Function, checked)
+
+
+def count_of(value: object, name: str, what: str = "features", least: int = 0) -> int:
+    """Return the ``value`` of the parameter ``name``, a number of ``what``, at least ``least``.
+
+    Raises
+    ------
+    SettingError
+        It is no whole number, or less.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise SettingError(f"{name}: {value!r} is not a number of {what}; use {least} or more")
+    return int(value)

@@ -43,8 +43,8 @@ class ForestRanker(ForestPlan, PredictingRanker):
         Number of trees.
     max_features : {"sqrt", "log2", "auto", "all"}, int, float or None, default=None
         Number of features considered in a node, of those that are not constant in it; a float is a share.
-        "auto" is, for numeric targets, a third of the features, at most 16, if that is more than "sqrt", which
-        it is otherwise. None is "sqrt" for a random forest, else "all".
+        "auto" is "sqrt", or for numeric targets a third of the features, at most 16, if that is more. None is
+        "sqrt" for a random forest, else "all".
     min_samples_leaf : int, default=2
         Minimum number of rows in a leaf; rows drawn several times count as often.
     max_depth : int, optional

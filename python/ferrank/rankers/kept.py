@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -17,6 +17,7 @@ from ferrank import _core
 from ferrank.data.categories import features_of_words
 from ferrank.data.dataset import Dataset
 from ferrank.data.opening import check_arrow
+from ferrank.data.parameters import count_of
 from ferrank.data.source import open_source
 from ferrank.errors import SettingError
 from ferrank.output import check_apart, check_path, replace
@@ -105,7 +106,7 @@ class Forest:
         path : path
             Any name; ``.ferrank`` is usual.
         """
-        self._core.save(check_path(path, (Path(path).suffix.lower(),)))
+        self._core.save(check_path(path))
 
     def predict(
         self,
@@ -236,9 +237,7 @@ class Forest:
         SettingError
             ``top`` is not a number of pairs.
         """
-        if isinstance(top, bool) or not isinstance(top, Integral) or top < 0:
-            raise SettingError(f"top: {top!r} is not a number of pairs; use 0 or more")
-        found = self._core.interactions(min(int(top), len(self.features) ** 2))
+        found = self._core.interactions(min(count_of(top, "top", "pairs"), len(self.features) ** 2))
         return pa.table(
             {
                 "feature": pa.array([self.features[pair[0]] for pair in found], pa.string()),

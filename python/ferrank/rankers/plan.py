@@ -21,7 +21,7 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
 from ferrank.errors import SettingError
-from ferrank.output import check_apart, check_path
+from ferrank.output import check_apart, check_path, path_of
 from ferrank.progress import Progress
 from ferrank.rankers.turf import turf
 from ferrank.ranking import Ranking
@@ -88,6 +88,8 @@ class Plan(ABC):
 
     def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
         """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""
+        if self.temp_dir is not None:
+            path_of(self.temp_dir, "temp_dir")
         return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.temp_dir
 
     def _rank_source(

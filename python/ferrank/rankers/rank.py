@@ -18,7 +18,7 @@ from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
 from ferrank.data.tables import arrow_table, check_names
 from ferrank.errors import SettingError, SpoiledDataWarning
-from ferrank.output import check_folder
+from ferrank.output import check_folder, path_of
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
 from ferrank.rankers.registry import chosen_plan, dataset_of, opened, plan_of, with_preset
@@ -167,6 +167,8 @@ def rank(
         named, settings = with_preset(preset, ranker, settings)
         ranker = cast(Literal["forest", "relief"], named)
     association = check_association(clusters)
+    if resume is not None:
+        path_of(resume, "resume")
     dataset = dataset_of(
         _named(data, feature_names),
         target=target,

@@ -1,7 +1,6 @@
 """Selection of the relevant features, for pipelines of scikit-learn."""
 
 from inspect import signature
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ferrank.errors import SettingError
+from ferrank.data.parameters import count_of
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import ranker_of
 from ferrank.rankers.registry import WITH_P_VALUES, unknown_setting
@@ -104,8 +103,7 @@ class RelevantFeatures(_Suggesting, MetaEstimatorMixin, SelectorMixin, BaseEstim
             ``fdr`` or ``at_least`` is not valid, or the ranker gives no p-values.
         """
         check_fdr(self.fdr)
-        if isinstance(self.at_least, bool) or not isinstance(self.at_least, Integral) or self.at_least < 0:
-            raise SettingError(f"at_least: {self.at_least!r} is not a number of features; use 0 or more")
+        count_of(self.at_least, "at_least")
         ranker = clone(ranker_of("joint" if self.ranker is None else self.ranker, WITH_P_VALUES))
         self.ranker_ = ranker.fit(X, y) if groups is None else ranker.fit(X, y, groups=groups)
         self.ranker_.result_.relevant(self.fdr, self.dependence)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from ferrank.data.parameters import count_of
 from ferrank.errors import DataError, SettingError, UnavailableError
 from ferrank.ranking import storage, text
 from ferrank.ranking.clusters import Clusters, check_association, clusters_of, least_redundant
@@ -234,9 +235,7 @@ class Ranking:
 
     def top(self, k: int = 10, score: str | None = None) -> list[str]:
         """Return the names of the ``k`` best features, best first."""
-        if k < 0:
-            raise SettingError(f"k: {k} is not a number of features; use 0 or more")
-        return [self.features[number] for number in self.order(score)[:k]]
+        return [self.features[number] for number in self.order(score)[: count_of(k, "k")]]
 
     def relevant(self, fdr: float = FDR, dependence: Dependence = "positive") -> list[str]:
         """Return the names of the relevant features, best first.
@@ -518,7 +517,7 @@ class Ranking:
         """
         from ferrank.ranking import plot
 
-        return plot.plot(self, path, top=top, scores=scores, ax=ax)
+        return plot.plot(self, path, top=count_of(top, "top", least=1), scores=scores, ax=ax)
 
     def report(self, others: Mapping[str, "Ranking"] | None = None, *, title: str | None = None) -> "Report":
         """Return a page about the ranking that can be worked with, which notebooks show.
@@ -569,11 +568,11 @@ class Ranking:
         """
         from ferrank.ranking import plot
 
-        return plot.plot_clusters(self._known_clusters(), path, top=top)
+        return plot.plot_clusters(self._known_clusters(), path, top=count_of(top, "top", least=1))
 
     def to_text(self, top: int = 10) -> str:
         """Return a table of the ``top`` best features as text."""
-        return text.text(self, top)
+        return text.text(self, count_of(top, "top"))
 
     def __repr__(self) -> str:
         return self.to_text()

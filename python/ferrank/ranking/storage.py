@@ -14,7 +14,7 @@ import pyarrow as pa
 from ferrank._core import __version__
 from ferrank.data.opening import regular
 from ferrank.errors import DataError, ResourceError, SettingError
-from ferrank.output import check_path, replace
+from ferrank.output import check_path, path_of, replace
 from ferrank.ranking.clusters import Clusters
 from ferrank.ranking.model_error import MEASURES, ModelError
 from ferrank.ranking.relevance import Relevance, check_fdr
@@ -218,7 +218,7 @@ _MADE_BY = "as Ranking.save and ferrank rank --output write them"
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a ranking that :func:`save` wrote."""
-    path = Path(path)
+    path = path_of(path)
     readers = {".json": _read_json, ".parquet": _read_table, ".arrow": _read_table}
     if path.suffix.lower() not in readers:
         what = f"not read from '{path.suffix}' files" if path.suffix else "read from files with a suffix"

@@ -57,8 +57,7 @@ pub enum MaxFeatures {
     Sqrt,
     /// `ceil(log2(D))`, at least 1.
     Log2,
-    /// For numeric targets a third of the features (Breiman 2001), at most [`MOST_OF_THIRD`], if that is more than
-    /// `ceil(sqrt(D))`, which it is otherwise.
+    /// `ceil(sqrt(D))`, or for numeric targets a third of the features (Breiman 2001), at most 16, if that is more.
     Auto,
     /// All of them.
     All,
@@ -313,4 +312,21 @@ impl ForestParams {
 
 fn is_share(share: f64) -> bool {
     share > 0.0 && share <= 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn automatic_candidates_are_a_third_of_few_features_for_numbers() {
+        let params = ForestParams::default().with_max_features(Some(MaxFeatures::Auto));
+        let shadows = params.clone().with_shadows(true);
+        for (n_features, numbers, classes) in [(1, 1, 1), (6, 3, 3), (30, 10, 6), (100, 16, 10), (10_000, 100, 100)] {
+            assert_eq!(params.features_per_node(n_features, true), numbers, "{n_features}");
+            assert_eq!(params.features_per_node(n_features, false), classes, "{n_features}");
+        }
+        // Half of the features are shadows.
+        assert_eq!([true, false].map(|are_numbers| shadows.features_per_node(200, are_numbers)), [32, 15]);
+    }
 }
