@@ -1,6 +1,5 @@
 """Which features are nominal, as scikit-learn users say it, and columns that are made so."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -8,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from ferrank import _core
 from ferrank.data.opening import Passes
 from ferrank.errors import ColumnTypeError, DataError, SettingError, hint
 
@@ -28,21 +28,13 @@ CategoricalFeatures = Iterable[Any] | Literal["from_dtype"]
 """Names, positions, a mask with a bool for each column, or "from_dtype"."""
 
 
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?")
-"""How categories are called that were numbers."""
-
-
 def features_of_words(categories: Mapping[str, Sequence[str] | None]) -> list[str]:
     """Return the nominal features whose categories are neither numbers nor truth values, by their names.
 
     Their column was text. It has to be read as text again where all values of a file look like numbers: the
     postcode 01000 is another one than 1000.
     """
-    return [
-        name
-        for name, names in categories.items()
-        if names and not set(names) <= {"false", "true"} and not all(map(_NUMBER.fullmatch, names))
-    ]
+    return [name for name, names in categories.items() if names and _core.was_text(list(names))]
 
 
 def is_from_dtype(categorical: Any) -> bool:

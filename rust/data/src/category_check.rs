@@ -87,10 +87,28 @@ impl CategoryCheck {
     }
 }
 
+/// Returns true if a column with the categories `names` was text: they are neither all truth values nor all numbers.
+///
+/// ```
+/// use ferrank_data::category_check::was_text;
+///
+/// let was_text = |names: [&str; 2]| was_text(&names.map(String::from));
+/// assert!(was_text(["01000", "1000"]) && was_text(["1", "true"]));
+/// assert!(!was_text(["-1", "2.5"]) && !was_text(["false", "true"]));
+/// ```
+pub fn was_text(names: &[String]) -> bool {
+    let all = |of: fn(&str) -> bool| names.iter().all(|name| of(name));
+    !all(is_truth_value) && !all(is_number)
+}
+
+fn is_truth_value(name: &str) -> bool {
+    matches!(name, "true" | "false")
+}
+
 /// Returns false if no value of this type is called `name` as a category; see [`categories`](crate::column::categories).
 fn may_hold(data_type: &DataType, name: &str) -> bool {
     match data_type {
-        DataType::Boolean => matches!(name, "true" | "false"),
+        DataType::Boolean => is_truth_value(name),
         DataType::Dictionary(_, value_type) => may_hold(value_type, name),
         t if is_time(t) || t.is_numeric() => is_number(name),
         _ => true,

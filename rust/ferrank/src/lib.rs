@@ -51,7 +51,9 @@ pub mod stream;
 
 pub use ferrank_association as association;
 pub use ferrank_association::AssociationParams;
-pub use ferrank_data::{closed_sets, hierarchy, inspect, intake, integer_targets, profile, schema, source};
+pub use ferrank_data::{
+    category_check, closed_sets, hierarchy, inspect, intake, integer_targets, profile, schema, source,
+};
 pub use ferrank_forest as forest;
 pub use ferrank_forest::ForestParams;
 pub use ferrank_measures as measures;

@@ -106,3 +106,9 @@ pub(crate) fn read_json(path: PathBuf, name: String, temp_dir: Option<PathBuf>) 
         |py, source| Ok(Bound::new(py, Source(Arc::new(source)))?.into_any()),
     )
 }
+
+/// Returns true if a column with the categories `names` was text, and neither truth values nor numbers.
+#[pyfunction]
+pub(crate) fn was_text(names: Vec<String>) -> bool {
+    ferrank::category_check::was_text(&names)
+}

@@ -44,7 +44,9 @@ mod _core {
     #[pymodule_export]
     use super::apart::{Apart, Coder, needs, rounds};
     #[pymodule_export]
-    use super::data::{class_roles, closed_sets, convert, inspect, integer_targets, neighbors, read_json, spill};
+    use super::data::{
+        class_roles, closed_sets, convert, inspect, integer_targets, neighbors, read_json, spill, was_text,
+    };
     #[pymodule_export]
     use super::input::Source;
     #[pymodule_export]
