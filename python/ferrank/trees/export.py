@@ -55,7 +55,12 @@ def text(tree: Tree) -> str:
 def _why(split: dict[str, Any]) -> str:
     compared = split["correlation"]
     agreement = "" if compared is None else f", correlation {compared:.2f}"
-    return f"{split['selector']} {split['estimate']:.4g}{agreement}"
+    return f"{_selector(split, 4)}{agreement}"
+
+
+def _selector(split: dict[str, Any], digits: int) -> str:
+    # An estimate of -0 is 0.
+    return f"{split['selector']} {split['estimate'] + 0.0:.{digits}g}"
 
 
 def _test(tree: Tree, split: dict[str, Any]) -> str:
@@ -115,7 +120,7 @@ def _escaped(line: str) -> str:
 def _lines(tree: Tree, node: dict[str, Any]) -> tuple[str, str]:
     """Return the two lines in the box of a node."""
     if split := node["split"]:
-        return _test(tree, split), f"{split['selector']} {split['estimate']:.3g}; {node['n_rows']:,} rows"
+        return _test(tree, split), f"{_selector(split, 3)}; {node['n_rows']:,} rows"
     what, _, rows = _leaf(tree, node).rpartition(" (")
     return what, rows.removesuffix(")")
 

@@ -103,6 +103,8 @@ impl<'a> SpilledRows<'a> {
         mut each: impl FnMut(&RecordBatch) -> Result<()>,
     ) -> Result<Self> {
         let (n_rows, n_features, monitor) = (reader.n_rows as usize, reader.scales.len(), reader.intake.monitor);
+        let bytes = size_of::<f64>() * n_rows * n_features;
+        scratch.check(bytes as u64, &format!("the values of {n_rows} rows"))?;
         let mut columns = Columns { file: scratch.file()?, scratch, n_rows };
         let mut waiting: Vec<Vec<f64>> = vec![Vec::new(); n_features];
         let most = (memory / (size_of::<f64>() * n_features)).max(BLOCK_ROWS);

@@ -65,6 +65,36 @@ pub fn will_need(file: &File, at: u64, length: u64) {
     let _ = (file, at, length);
 }
 
+/// Bytes that files in `folder` may still take; `None` where the system does not tell.
+///
+/// ```
+/// # use std::path::Path;
+/// use ferrank_runtime::files::free_space;
+///
+/// assert_eq!(free_space(Path::new("/no/such/folder")), None);
+/// ```
+pub fn free_space(folder: &Path) -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
+        let mut found = std::mem::MaybeUninit::<libc::statvfs64>::uninit();
+        // SAFETY: the path ends with a zero, and what is found is read only if the call has written it.
+        let found = unsafe {
+            match libc::statvfs64(path.as_ptr(), found.as_mut_ptr()) {
+                0 => found.assume_init(),
+                _ => return None,
+            }
+        };
+        Some(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
 /// Makes `file` so many bytes long, all of which have a place on the disk.
 ///
 /// # Errors

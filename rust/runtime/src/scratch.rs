@@ -24,7 +24,7 @@ use memmap2::{Mmap, MmapMut};
 use tracing::debug;
 
 use crate::error::{Error, Result};
-use crate::files::allocate;
+use crate::files::{allocate, free_space};
 
 fn is_full(error: &IoError) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
@@ -58,6 +58,23 @@ impl Scratch {
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Checks that `bytes` of `what` can be written there, before the work that ends with a full disk.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there is less space.
+    pub fn check(&self, bytes: u64, what: &str) -> Result<()> {
+        match free_space(&self.folder) {
+            Some(free) if free < bytes => Err(Error::Resource(format!(
+                "temp_dir: {} MiB are free in {}, {what} take {} MiB; free space there, name another folder as temp_dir, \
+                 or raise memory_limit",
+                free >> 20,
+                self.folder.display(),
+                bytes.div_ceil(1 << 20)
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// A new file without a name.
@@ -197,5 +214,19 @@ mod tests {
         let nowhere = Scratch::new(Some(Path::new("/no/such/folder")));
         let error = nowhere.file().unwrap_err().to_string();
         assert!(error.starts_with("/no/such/folder: ") && error.ends_with("or name another as temp_dir"), "{error}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_more_than_there_is_space_for_is_an_error_beforehand() {
+        let scratch = Scratch::new(None);
+        assert!(scratch.check(1, "codes").is_ok());
+        let error = scratch.check(1 << 60, "the codes of 10 rows").unwrap_err().to_string();
+        assert!(
+            error.contains(", the codes of 10 rows take 1099511627776 MiB; free space there, name another"),
+            "{error}"
+        );
+        // Making a file there says what is wrong.
+        assert!(Scratch::new(Some(Path::new("/no/such/folder"))).check(1 << 60, "codes").is_ok());
     }
 }

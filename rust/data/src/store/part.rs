@@ -14,7 +14,7 @@ use arrow_array::types::{Float64Type, UInt16Type, UInt64Type};
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use rayon::prelude::*;
 
 use super::Chunk;
@@ -84,7 +84,7 @@ impl Part {
     ///
     /// # Errors
     /// Besides the errors of reading: [`Error::Data`] if the pass meets other rows than the profile did,
-    /// [`Error::File`] if the disk is full.
+    /// [`Error::Resource`] and [`Error::File`] if the disk is too small or full.
     pub fn new(intake: &Intake<'_>, book: &Codebook, counts: Counts, keep: Keep<'_>) -> Result<Self> {
         let rows = counts.kept as usize;
         match keep {
@@ -101,6 +101,7 @@ impl Part {
                 Ok(Part { chunks, answers, entries: (!book.zeros.is_empty()).then_some(entries) })
             }
             Keep::Scratch(scratch) => {
+                scratch.check((rows * book.written_bytes()) as u64, &format!("the codes of {rows} rows"))?;
                 let file = scratch.file()?;
                 let failed = |error| match error {
                     ArrowError::IoError(_, source) => scratch.failed(source),
@@ -283,6 +284,15 @@ impl Codebook {
         let codes = (0..narrow).map(band(1)).chain((0..wide).map(band(2)));
         let fields = codes.chain(values).chain(weight).chain(group);
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    }
+
+    /// The least bytes that a row takes in a file of this schema.
+    fn written_bytes(&self) -> usize {
+        let width = |field: &FieldRef| match field.data_type() {
+            DataType::FixedSizeBinary(n) => *n as usize,
+            other => other.primitive_width().unwrap_or(0),
+        };
+        self.schema().fields().iter().map(width).sum()
     }
 
     /// Those in `columns`, which are of the right types.
