@@ -43,7 +43,6 @@ def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] | None = 
         Its folder does not exist or cannot be written to, it is a folder, a device or a pipe, or its name
         cannot be that of a file.
     """
-    path_of(path)
     _check_name(path)
     path = Path(path)
     if suffixes is not None and path.suffix.lower() not in suffixes:
@@ -101,9 +100,9 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def _check_name(path: str | os.PathLike[str]) -> None:
+    name = str(path_of(path))
     if not os.fspath(path):
         raise ResourceError("the path of a file to write is empty; name a file")
-    name = str(Path(path))
     try:
         name.encode()
     except UnicodeEncodeError:

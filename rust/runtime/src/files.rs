@@ -74,7 +74,7 @@ pub fn will_need(file: &File, at: u64, length: u64) {
 /// assert_eq!(free_space(Path::new("/no/such/folder")), None);
 /// ```
 pub fn free_space(folder: &Path) -> Option<u64> {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use std::os::unix::ffi::OsStrExt;
         let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
@@ -86,9 +86,10 @@ pub fn free_space(folder: &Path) -> Option<u64> {
                 _ => return None,
             }
         };
-        Some(found.f_bavail.saturating_mul(found.f_frsize))
+        // Some file systems tell nothing, and have no blocks at all.
+        (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
     }
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
     {
         let _ = folder;
         None

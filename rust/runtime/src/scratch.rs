@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn what_is_more_than_there_is_space_for_is_an_error_beforehand() {
         let scratch = Scratch::new(None);
         assert!(scratch.check(1, "codes").is_ok());
