@@ -148,6 +148,31 @@ def test_what_is_no_path_and_no_number_of_features(call: Callable[[Ranking], obj
         call(make())
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"target_draws": 19}, "target_draws: 19 draws are too few for p-values; use 20 or more"),
+        ({"n_neighbors": [3, 5]}, "n_neighbors: several are for the ranker relief; use one number"),
+        ({"n_iterations": [3, 5]}, "n_iterations: several are for the ranker relief"),
+    ],
+)
+def test_settings_without_p_values_of_relief_are_refused(settings: dict[str, Any], message: str) -> None:
+    table = {"a": np.arange(30.0), "y": np.arange(30.0) % 7}
+    with pytest.raises(SettingError, match=f"^{message}"):
+        ferrank.rank(table, "y", ranker=ferrank.JointRanker(**settings))
+
+
+@pytest.mark.parametrize("ranker", ["forest", "joint"])
+def test_a_run_is_not_resumed_from_a_folder(ranker: Any, tmp_path: Path) -> None:
+    with pytest.raises(ResourceError, match="is a folder; name a file"):
+        ferrank.rank({"a": [1.0, 2.0], "y": [0.0, 1.0]}, "y", ranker=ranker, resume=tmp_path)
+
+
+def test_more_memory_than_any_machine_has_is_no_limit() -> None:
+    table = {"a": np.arange(30.0), "y": np.arange(30.0) % 7}
+    assert ferrank.rank(table, "y", n_estimators=2, memory_limit=10**30).n_rows == 30
+
+
 def test_files_that_are_no_ranking(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"a": 1}')
     (tmp_path / "b.parquet").write_text("no")

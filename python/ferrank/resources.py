@@ -11,6 +11,7 @@ from ferrank.errors import SettingError
 __all__ = ["bytes_of", "check_processes", "threads_of"]
 
 _MOST_THREADS = 1_024
+_MOST_BYTES = (1 << 63) - 1
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
     f"{unit}i": 1 << (10 * power) for power, unit in enumerate("kmgt", start=1)
 }
@@ -27,9 +28,9 @@ def bytes_of(limit: Any) -> int | None:
     if isinstance(limit, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
         if found is not None and found[2] in _UNITS and float(found[1]) > 0:
-            return int(float(found[1]) * _UNITS[found[2]])
+            return min(int(float(found[1]) * _UNITS[found[2]]), _MOST_BYTES)
     elif isinstance(limit, numbers.Integral) and not isinstance(limit, bool) and int(limit) > 0:
-        return int(limit)
+        return min(int(limit), _MOST_BYTES)
     raise SettingError(f"memory_limit: {limit!r} is not a size such as '2GiB', '500MB' or a number of bytes")
 
 

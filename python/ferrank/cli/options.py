@@ -362,14 +362,15 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         type=max_features,
         metavar="F",
         help="features considered in a node: sqrt, log2, auto (sqrt, or for numeric targets a third, at "
-        "most 16, if that is more), all, number or share; default: sqrt for a random forest, else all",
+        "most 16, if that is more), all, number or share; default: sqrt for a "
+        "random forest, auto for the joint ranker, else all",
     )
     setting(
         "--min-leaf",
         dest="min_samples_leaf",
         type=int,
         metavar="N",
-        help="minimum rows in a leaf; default: 2",
+        help="minimum rows in a leaf; default: 2, of the joint ranker 4",
     )
     setting(
         "--no-standard-errors",

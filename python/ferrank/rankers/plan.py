@@ -52,6 +52,8 @@ JOINT_LEAF = 4
 """Least rows in a leaf. With 2 features are ranked as well, in 1.3 times the time."""
 LEAST_TREES = 200
 """The least number of trees that do for p-values."""
+LEAST_DRAWS = 20
+"""The least number of draws of the targets that do for p-values."""
 JOINT_DRAWS = 60
 """Draws of the targets that p-values are computed from."""
 
@@ -549,6 +551,15 @@ class JointPlan(Plan):
                 f"n_estimators: {self.n_estimators} trees are too few for p-values; use {LEAST_TREES} or "
                 "more, or ranker='forest'"
             )
+        if isinstance(self.target_draws, int) and self.target_draws < LEAST_DRAWS:
+            raise SettingError(
+                f"target_draws: {self.target_draws} draws are too few for p-values; use {LEAST_DRAWS} or more"
+            )
+        for name in ("n_neighbors", "n_iterations"):
+            if isinstance(getattr(self, name), list | tuple):
+                raise SettingError(
+                    f"{name}: several are for the ranker relief; use one number, or ranker='relief'"
+                )
         if self.scope != "global":
             raise SettingError(
                 f"scope: {self.scope!r} is not 'global', where alone p-values are known; leave it out"

@@ -18,7 +18,7 @@ from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
 from ferrank.data.tables import arrow_table, check_names
 from ferrank.errors import SettingError, SpoiledDataWarning
-from ferrank.output import check_folder, path_of
+from ferrank.output import check_path, path_of
 from ferrank.progress import Progress, shown
 from ferrank.rankers.plan import EnginePlan, ForestPlan, Plan, refuse_client
 from ferrank.rankers.registry import chosen_plan, dataset_of, opened, plan_of, with_preset
@@ -219,7 +219,7 @@ def _rank_dataset(
         partitions = _partitions(dataset, ranker, scheduler)
         return ranker._rank_partitions(partitions, roles, scheduler, progress, resume)
     if resume is not None:
-        check_folder(resume)
+        check_path(resume)
     source, roles = opened(ranker, dataset)
     if dataset._findings is None:
         dataset._findings = _warned_of_worst(source, roles)

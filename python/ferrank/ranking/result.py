@@ -405,8 +405,10 @@ class Ranking:
         Raises
         ------
         SettingError
-            The ranking has no clusters, or was loaded from a file, which has no associations.
+            ``k`` is no number of features, or the ranking has no clusters, or was loaded from a file, which
+            has no associations.
         """
+        k = count_of(k, "k")
         clusters = self._known_clusters()
         if clusters.association is None:
             raise SettingError(

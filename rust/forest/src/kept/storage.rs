@@ -89,7 +89,7 @@ impl KeptForest {
                 .check(tree, &head)
                 .map_err(|what| wrong(format!("tree {tree}: {what}; write it anew")))?;
         }
-        let no_rows = "the forest was read from a file, which has no rows".into();
+        let no_rows = "the forest was read from a file or a pickle, which has no rows".into();
         Ok(KeptForest::new(head, Trees::Read(batches), Err(no_rows)))
     }
 }
