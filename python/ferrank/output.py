@@ -9,7 +9,6 @@ from ferrank.errors import FerrankError, ResourceError, SettingError
 
 __all__ = [
     "check_apart",
-    "check_folder",
     "check_optional",
     "check_path",
     "is_folder",
@@ -52,7 +51,7 @@ def check_path(path: str | os.PathLike[str], suffixes: tuple[str, ...] | None = 
         raise ResourceError(f"{path}: is a folder; name a file")
     if mode is not None and not stat.S_ISREG(mode):
         raise ResourceError(f"{path}: is a device or a pipe; name a file")
-    check_folder(path)
+    _check_folder(path)
     _check_writable(path)
     return path
 
@@ -91,7 +90,7 @@ def _check_writable(path: Path) -> None:
         ) from error
 
 
-def check_folder(path: str | os.PathLike[str]) -> None:
+def _check_folder(path: str | os.PathLike[str]) -> None:
     """Raise an error if the folder that ``path`` is in does not exist."""
     _check_name(path)
     folder = Path(path).parent

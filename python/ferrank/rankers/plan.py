@@ -546,17 +546,18 @@ class JointPlan(Plan):
                 f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a "
                 "target, take the ranker forest or relief"
             )
-        if isinstance(self.n_estimators, int) and self.n_estimators < LEAST_TREES:
+        if isinstance(self.n_estimators, numbers.Integral) and self.n_estimators < LEAST_TREES:
             raise SettingError(
                 f"n_estimators: {self.n_estimators} trees are too few for p-values; use {LEAST_TREES} or "
                 "more, or ranker='forest'"
             )
-        if isinstance(self.target_draws, int) and self.target_draws < LEAST_DRAWS:
+        if isinstance(self.target_draws, numbers.Integral) and self.target_draws < LEAST_DRAWS:
             raise SettingError(
                 f"target_draws: {self.target_draws} draws are too few for p-values; use {LEAST_DRAWS} or more"
             )
         for name in ("n_neighbors", "n_iterations"):
-            if isinstance(getattr(self, name), list | tuple):
+            value = getattr(self, name)
+            if hasattr(value, "__len__") and not isinstance(value, str):
                 raise SettingError(
                     f"{name}: several are for the ranker relief; use one number, or ranker='relief'"
                 )
