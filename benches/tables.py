@@ -149,6 +149,12 @@ def discoveries_by_arm(rows: list[Row]) -> str:
     return table_of_arms(kinds, selected, selection, summaries)
 
 
+def coverage(rows: list[Row]) -> str:
+    """Return a table of the coverage of 95 % intervals by each score on each kind of data."""
+    kinds, covered = by_arm(rows, "coverage")
+    return table_of_arms(kinds, covered, lambda row: f"{row['coverage']:.3f}", {})
+
+
 def table_of_arms(
     kinds: list[str],
     arms: dict[str, dict[str, Row]],
@@ -202,6 +208,9 @@ def trees(rows: list[Row]) -> str:
 BY_ARM = {"quality": quality_by_arm, "discoveries": discoveries_by_arm}
 """Tables of quality.py, which have a line for each ranker."""
 
+OF_BENCHMARK = {"relief_trees": trees, "intervals": coverage}
+"""Tables of other benchmarks that are not lists of cases."""
+
 
 def shown(value: object) -> str:
     return f"{value:,g}" if isinstance(value, int | float) else str(value)
@@ -216,8 +225,8 @@ def filled(document: str, rows: list[Row]) -> str:
             made = figures(rows)
         elif name in BY_ARM:
             made = BY_ARM[name]([row for row in rows if row["benchmark"] == "quality"])
-        elif name == "relief_trees":
-            made = trees([row for row in rows if row["benchmark"] == name])
+        elif name in OF_BENCHMARK:
+            made = OF_BENCHMARK[name]([row for row in rows if row["benchmark"] == name])
         else:
             made = benchmark(name, rows)
         return f"{found[1]}\n{made}\n{found[3]}"
