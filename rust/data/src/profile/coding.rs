@@ -263,8 +263,12 @@ impl Cuts {
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
     pub fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
-        let n_cuts = self.values.len().saturating_sub(1);
-        Lookup::new(n_cuts, |code| self.cut(code), values.len()).encode(values, missing, emit);
+        self.lookup(values.len()).encode(values, missing, emit);
+    }
+
+    /// What looks for the codes of `n_values` values.
+    pub(crate) fn lookup(&self, n_values: usize) -> Lookup<impl Fn(usize) -> f64> {
+        Lookup::new(self.values.len().saturating_sub(1), |code| self.cut(code), n_values)
     }
 }
 

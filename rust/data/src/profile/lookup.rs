@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 ///
 /// The cell of a value is a monotone function of it in spite of rounding, and the cells of cuts are computed in the same
 /// way. So cuts in lower cells are below the value, and cuts in higher cells are above it.
-pub(super) struct Lookup<F> {
+pub(crate) struct Lookup<F> {
     n_cuts: usize,
     /// The cuts in ascending order.
     cut: F,
@@ -92,7 +92,7 @@ impl<F: Fn(usize) -> f64> Lookup<F> {
     }
 
     /// Codes of `values`, by `emit`; NaN becomes `missing`.
-    pub(super) fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
+    pub(crate) fn encode(&self, values: &[f64], missing: u16, emit: impl FnMut(usize, u16)) {
         match &self.search {
             Search::Single(cells, cuts) => self.grid.encode(cells, cuts, values, missing, emit),
             Search::Several(search) => {

@@ -40,7 +40,7 @@ use ranked::{ABREAST, Numbers, Ranker};
 use sample::RowSample;
 use sampled::SampledValues;
 
-use crate::column::{MISSING, categories, not_finite, numbers};
+use crate::column::{MISSING, categories, for_pieces, not_finite};
 use crate::groups::GroupProfile;
 use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::View;
@@ -661,15 +661,18 @@ impl NumericProfile {
         Cuts::with_rare(sample, &apart, &distinct.sorted(), max_bins, scratch)
     }
 
-    fn add(&mut self, array: &ArrayRef, sampled: &[u32], holds_all: bool) -> Result<()> {
-        let mut buffer = Vec::new();
-        let values = numbers(array, &mut buffer)?;
-        self.add_range(values)?;
-        if !holds_all {
-            self.sample_distinct().extend(values);
-        }
-        self.sample.as_mut().extend(sampled.iter().map(|&row| known(values[row as usize])));
-        Ok(())
+    /// Adds the values of `array`; those of the rows `sampled`, which ascend, to the sample.
+    fn add(&mut self, array: &ArrayRef, mut sampled: &[u32], holds_all: bool) -> Result<()> {
+        for_pieces(array, |first, values| {
+            self.add_range(values)?;
+            if !holds_all {
+                self.sample_distinct().extend(values);
+            }
+            let (here, after) = sampled.split_at(sampled.partition_point(|&row| (row as usize) < first + values.len()));
+            sampled = after;
+            self.sample.as_mut().extend(here.iter().map(|&row| known(values[row as usize - first])));
+            Ok(())
+        })
     }
 
     /// Adds what all `values` say, besides those of the samples.

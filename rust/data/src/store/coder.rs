@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::bands::{BAND, Bands};
 use super::entries::EntryList;
 use super::{Chunk, Code, Codebook, Slot};
-use crate::column::{MISSING, categories, numbers};
+use crate::column::{MISSING, categories, for_pieces};
 use crate::intake::Intake;
 use crate::profile::{Coding, Scale};
 use ferrank_runtime::error::Result;
@@ -96,10 +96,13 @@ impl<'a> Coder<'a> {
 pub fn encode<C: Code>(coding: &Coding, array: &ArrayRef, mut emit: impl FnMut(usize, C)) -> Result<usize> {
     match &coding.scale {
         Scale::Numeric(cuts) => {
-            let mut buffer = Vec::new();
-            cuts.encode(numbers(array, &mut buffer)?, u16::MAX, |row, code| {
-                emit(row, if code == u16::MAX { C::MISSING } else { C::from_u16(code) });
-            });
+            let lookup = cuts.lookup(array.len());
+            for_pieces(array, |first, values| {
+                lookup.encode(values, u16::MAX, |row, code| {
+                    emit(first + row, if code == u16::MAX { C::MISSING } else { C::from_u16(code) });
+                });
+                Ok(())
+            })?;
             Ok(0)
         }
         Scale::Nominal(names) => {

@@ -25,6 +25,11 @@
 //! correlations. To κ₂ the variance of the mean of the feature over blocks is added. The p-value is the upper tail of the
 //! Pearson type III law with these cumulants.
 //!
+//! Far out that tail is too light. On tables without an effect, 13 kinds of 60 to 100 tables each, p-values below 0.01
+//! came up as often as they should, those below 0.001 up to 5 times and those below 1e-4 up to 29 times as often. With a
+//! target of two degrees of freedom 25 % of the tables had a discovery at a rate of 0.1. So p-values below 0.01 are raised
+//! to the power 0.5 in relation to it, at most thirtyfold: 12 % then, while power on 20 kinds of data falls by 0.003.
+//!
 //! For tables with many features this law is too light: there, only the greatest of many chance correlations at a node
 //! counts for anything.
 
@@ -42,6 +47,9 @@ const LEAST_BLOCKS: usize = 10;
 const LEAST_SHARE: f64 = 0.1;
 /// The greatest skewness of a law.
 const MOST_SKEWED: f64 = 6.0;
+/// The p-value below which the tail is made heavier, how fast p-values fall from there on, as a power, and how many times
+/// as high they become at most.
+const FAR_OUT: (f64, f64, f64) = (0.01, 0.5, 30.0);
 
 /// The p-values of one score: vector number `own` of each part has the importances of the features, number `shadow` those
 /// of their shadows. Parts with the same `block` are trees that see the same shadows. `None` with fewer than ten complete
@@ -134,8 +142,14 @@ impl Law {
         }
         let third = (self.third * of_block.powf(1.5)).max(8f64.sqrt() * second.powf(1.5));
         let skewness = third / variance.powf(1.5);
-        ln_upper_tail(above / variance.sqrt(), skewness.min(MOST_SKEWED))
+        with_heavy_tail(ln_upper_tail(above / variance.sqrt(), skewness.min(MOST_SKEWED)))
     }
+}
+
+/// The logarithm of a p-value with a heavier tail, see the [module](self).
+fn with_heavy_tail(ln_p: f64) -> f64 {
+    let (start, power, most) = FAR_OUT;
+    ln_p + ((1.0 - power) * (start.ln() - ln_p)).clamp(0.0, most.ln())
 }
 
 impl Sums {
@@ -259,6 +273,16 @@ mod tests {
         assert!((law.of_block[0] - 4.0 / 3.0).abs() < 1e-12, "{:?}", law.of_block);
         assert!((law.second[0] - 1.0).abs() < 1e-12, "{:?}", law.second);
         assert!(law.third.abs() < 1e-12, "{}", law.third);
+    }
+
+    #[test]
+    fn small_p_values_are_raised_thirtyfold_at_most_and_keep_their_order() {
+        let raised = |p: f64| with_heavy_tail(p.ln()).exp();
+        for (p, expected) in [(0.9, 0.9), (0.01, 0.01), (1e-4, 1e-3), (1e-6, 3e-5), (1e-30, 3e-29)] {
+            assert!((raised(p) / expected - 1.0).abs() < 1e-9, "{p}: {}", raised(p));
+        }
+        let all: Vec<f64> = (0..400).map(|tenths| with_heavy_tail(-f64::from(tenths) / 10.0)).collect();
+        assert!(all.windows(2).all(|pair| pair[1] < pair[0]), "{all:?}");
     }
 
     #[test]
