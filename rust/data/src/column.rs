@@ -367,6 +367,21 @@ mod tests {
     }
 
     #[test]
+    fn pieces_are_the_numbers_of_all_rows() {
+        let known = |row: usize| (!row.is_multiple_of(7)).then_some(row as f32);
+        let floats: ArrayRef = Arc::new((0..2 * PIECE + 5).map(known).collect::<Float32Array>());
+        let (mut found, mut firsts) = (Vec::new(), Vec::new());
+        for_pieces(&floats, |first, values| {
+            firsts.push(first);
+            found.extend(values.iter().map(|value| value.to_bits()));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(firsts, [0, PIECE, 2 * PIECE]);
+        assert_eq!(found, numbers(floats).iter().map(|value| value.to_bits()).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn dates_and_times_are_seconds() {
         assert_eq!(numbers(Arc::new(Date32Array::from(vec![3]))), [3.0 * 86_400.0]);
         assert_eq!(numbers(Arc::new(Date64Array::from(vec![3 * 86_400_000]))), [3.0 * 86_400.0]);

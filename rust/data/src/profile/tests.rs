@@ -66,6 +66,21 @@ fn row() -> impl Strategy<Value = (Option<f64>, Option<u8>, Option<f64>)> {
     (prop::option::weighted(0.9, x), prop::option::weighted(0.9, 0..5u8), prop::option::weighted(0.8, -1.0..1.0f64))
 }
 
+#[test]
+fn many_rows_in_one_batch_have_the_profile_of_small_batches() {
+    let row = |number: u64| {
+        let hash = mix([number]);
+        ((hash % 5 > 0).then_some((hash >> 40) as f64), Some((hash % 3) as u8), Some((hash % 11) as f64))
+    };
+    let batch = table(&(0..20_005).map(row).collect::<Vec<_>>());
+    let pieces = (0..batch.num_rows()).step_by(1_000);
+    let pieces = pieces.map(|first| batch.slice(first, 1_000.min(batch.num_rows() - first))).collect();
+    let small = TableSource::new("table", batch.schema(), pieces).unwrap();
+    let (roles, place) = (roles(), Place { first_row: 0, of_rows: None });
+    let expected = profile(View::new(&small, &roles, Unlabelled::Ignore), 255, place, 1, &Monitor::default()).unwrap();
+    assert_eq!(of(&batch, 255, 0).to_ipc().unwrap(), expected.to_ipc().unwrap());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
