@@ -9,11 +9,14 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 import psutil
 import pyarrow as pa
@@ -128,6 +131,88 @@ class Model:
         )
 
 
+def features_and_class(number: int, n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of a partition as peers take them."""
+    table = partition(number, n_rows, n_features)
+    y = table["y"].to_numpy(zero_copy_only=False) == "a"
+    return np.column_stack([table[f"x{i}"].to_numpy() for i in range(n_features)]), y.astype(np.int32)
+
+
+def xgboost_forest(client: Client, X: Any, y: Any, n_trees: int, depth: int) -> None:
+    from xgboost import dask as xgboost
+
+    settings = {
+        "objective": "binary:logistic",
+        "tree_method": "hist",
+        "max_depth": depth,
+        "num_parallel_tree": n_trees,
+        "subsample": IN_BAG,
+        "colsample_bynode": X.shape[1] ** -0.5,
+        "learning_rate": 1,
+        "nthread": 1,
+    }
+    xgboost.train(client, settings, xgboost.DaskQuantileDMatrix(client, X, y), num_boost_round=1)
+
+
+def lightgbm_forest(client: Client, X: Any, y: Any, n_trees: int, depth: int) -> None:
+    import lightgbm
+
+    lightgbm.DaskLGBMClassifier(
+        client=client,
+        boosting_type="rf",
+        n_estimators=n_trees,
+        max_depth=depth,
+        num_leaves=2**depth,
+        bagging_fraction=IN_BAG,
+        bagging_freq=1,
+        feature_fraction_bynode=X.shape[1] ** -0.5,
+        verbosity=-1,
+    ).fit(X, y)
+
+
+PEERS = {"xgboost": xgboost_forest, "lightgbm": lightgbm_forest}
+"""Random forests of trees of limited depth, with as many candidates and rows in a bag."""
+
+
+def run_peer(n_workers: int, name: str, asked: argparse.Namespace) -> None:
+    """Grow the forest of a peer on a new cluster, and print its row."""
+    with cluster_of(n_workers, asked) as client:
+        make = dask.delayed(features_and_class, pure=True, nout=2)
+        part = asked.rows // asked.partitions
+        parts = [make(number, part, asked.features) for number in range(asked.partitions)]
+        X = da.concatenate([da.from_delayed(x, (part, asked.features), np.float32) for x, _ in parts])
+        y = da.concatenate([da.from_delayed(target, (part,), np.int32) for _, target in parts])
+        client.run(lambda: __import__(name))
+        before, before_sent, started = sum(client.run(cpu).values()), sent(), time.perf_counter()
+        PEERS[name](client, X, y, asked.trees, asked.depth)
+        seconds = time.perf_counter() - started
+        used, most = sum(client.run(cpu).values()) - before, max(client.run(peak).values())
+        moved = (sent() - before_sent) >> 20
+        cells = (
+            n_workers,
+            name,
+            round(used, 1),
+            round(seconds, 1),
+            moved,
+            "",
+            round(most),
+            "",
+            round(peak()),
+        )
+        print(ROW.format(*cells), flush=True)
+
+
+@contextmanager
+def cluster_of(n_workers: int, asked: argparse.Namespace) -> Iterator[Client]:
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, memory_limit=asked.memory, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -147,7 +232,12 @@ def main() -> None:
         "--alone", action="store_true", help="rank in one process as well, and compare the bits"
     )
     parser.add_argument("--model", type=float, nargs=4, metavar=("ROWS", "FEATURES", "TREES", "WORKERS"))
+    parser.add_argument(
+        "--peers", nargs="+", choices=PEERS, default=[], help="forests beside ours, of trees of --depth"
+    )
     asked = parser.parse_args()
+    if asked.peers and not asked.depth:
+        parser.error("--peers: their trees need a --depth")
     if asked.model:
         n_rows, n_features, n_trees, n_workers = asked.model
         counts = int(n_features), int(n_trees), int(n_workers), asked.partitions
@@ -170,6 +260,8 @@ def main() -> None:
     for n_workers in asked.workers:
         for name in asked.rankers:
             found[name] = run(n_workers, name, rankers[name], asked)
+        for name in asked.peers:
+            run_peer(n_workers, name, asked)
     if asked.alone:
         part = asked.rows // asked.partitions
         table = pa.concat_tables(partition(k, part, asked.features) for k in range(asked.partitions))
@@ -192,12 +284,7 @@ def main() -> None:
 
 def run(n_workers: int, name: str, ranker: Any, asked: argparse.Namespace) -> fr.Ranking:
     """Rank on a new cluster, and print its row."""
-    with (
-        LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, memory_limit=asked.memory, dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with cluster_of(n_workers, asked) as client:
         make = dask.delayed(partition, pure=True)
         part = asked.rows // asked.partitions
         parts = [make(number, part, asked.features) for number in range(asked.partitions)]
