@@ -26,11 +26,15 @@ import ferrank as fr
 
 Array = np.ndarray
 Rng = np.random.Generator
-Table = tuple[Array, Array]  # X, y; columns of integers are categories
+Table = tuple[Array, Array]  # X: rows x features, y: rows, or rows x targets
 
 FOREST = ("genie3", "symbolic", "permutation", "mdi_oob")
-COMPANIONS_OF = 5  # trees that share a subsample
-GROUPS_OF_RELIEF = 32
+TREES_A_SUBSAMPLE = 5
+"""Consecutive trees of a forest whose companions share a subsample (rust/forest/src/companions.rs)."""
+MOST_TREES = 200
+"""Trees of a forest that have companions."""
+GROUPS = 32
+"""Groups of rows in the jackknife of Relief."""
 ROW = "{:<12} {:<12} {:>9} {:>7} {:>6} {:>7} {:>7} {:>7}"
 
 
@@ -69,9 +73,9 @@ def heavy_tails(rng: Rng, rows: int) -> Table:
 
 
 def noise(rng: Rng, rows: int) -> Table:
-    """Features of mixed cardinality, none of which tells the target."""
-    categories = [rng.integers(0, k, rows) for k in (2, 3, 5, 20)]
-    return np.column_stack([*categories, *rng.normal(size=(3, rows))]), rng.normal(size=rows)
+    """Numeric features of 2, 3, 5, 20 and many values, all independent of the target."""
+    few_values = [rng.integers(0, k, rows) for k in (2, 3, 5, 20)]
+    return np.column_stack([*few_values, *rng.normal(size=(3, rows))]), rng.normal(size=rows)
 
 
 def three_targets(rng: Rng, rows: int) -> Table:
@@ -104,7 +108,7 @@ def ranked(kind: str, seed: int, rows: int, trees: int) -> dict[str, Said]:
     }
     found = {}
     for ranker_name, ranker in rankers.items():
-        groups = min(trees, 200) // COMPANIONS_OF if ranker_name == "forest" else GROUPS_OF_RELIEF
+        groups = min(trees, MOST_TREES) // TREES_A_SUBSAMPLE if ranker_name == "forest" else GROUPS
         width = stats.t.ppf(0.975, groups - 1)
         for score_name, score in ranker.fit(X, y).result_.scores.items():
             name = score_name if ranker_name == "forest" else ranker_name

@@ -69,8 +69,9 @@ pub fn numbers<'a>(array: &'a ArrayRef, buffer: &'a mut Vec<f64>) -> Result<&'a 
     Ok(buffer)
 }
 
-/// Numbers of so many rows stay in the cache near a core, and in memory for which the allocator need not ask the system
-/// each time (glibc does from 128 KiB on, in workers of dask always).
+/// Rows whose numbers are converted at a time. So many f64, 64 KiB, stay in the cache of a core. The C library's allocator
+/// reuses blocks of this size; larger ones it may take from the system each time, as it does in workers of dask from
+/// 128 KiB on, and their pages have to be cleared.
 const PIECE: usize = 8_192;
 
 /// Calls `each` with the numbers of `array`, as [`numeric_values`] gives them, piece by piece, and the row where the
