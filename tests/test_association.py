@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,92 @@ def test_classes_are_tested_as_by_kruskal_wallis_and_pearson(seed: int) -> None:
         assert close(p[name], stats.chi2_contingency(table, correction=False).pvalue, 1.3), name
 
 
+def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the columns of features in linear models: ranks of distinct values, or categories."""
+    columns = {}
+    for name, values in frame.items():
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            codes = values.cat.codes.to_numpy()
+            columns[str(name)] = (codes[:, None] == np.arange(1, codes.max() + 1)).astype(float)
+        else:
+            distinct, codes = np.unique(values[values.notna()], return_inverse=True)
+            ranks = np.full(len(values), (len(distinct) - 1) / 2)
+            ranks[values.notna()] = codes
+            columns[str(name)] = ranks[:, None]
+    return columns
+
+
+def f_test(given: list[Any], added: Any, y: Any) -> float:
+    """Return the p-value of what some columns add to a linear model in those that are given."""
+
+    def error(columns: list[Any]) -> tuple[float, int]:
+        design = np.column_stack([np.ones(len(y)), *columns])
+        return float(((y - design @ np.linalg.lstsq(design, y)[0]) ** 2).sum()), np.linalg.matrix_rank(design)
+
+    (without, rank), (whole, rank_of_all) = error(given), error([*given, added])
+    n_added, rest = rank_of_all - rank, len(y) - rank_of_all
+    return float(stats.f.sf((without - whole) / n_added / (whole / rest), n_added, rest))
+
+
+def better_p_values(frame: pd.DataFrame, components: list[Any], single: dict[str, float]) -> dict[str, float]:
+    """Return the better of two p-values of each feature: by itself, and beside those found before."""
+    columns, found, given = columns_of(frame), single, set[str]()
+    for _ in range(4):
+        q_values = stats.false_discovery_control(list(found.values()))
+        more = given | {name for name, q in zip(found, q_values, strict=True) if q <= 0.01}
+        if more == given:
+            break
+        given, found = more, {}
+        for name in columns:
+            others = [columns[other] for other in given if other != name]
+            p = np.array([f_test(others, columns[name], y) for y in components])
+            # Cauchy's combination of the classes; its p-values are at most 0.9.
+            mean = (1 / np.tan(np.pi * np.minimum(p, 0.9))).mean()
+            joined = p[0] if len(p) == 1 else np.arctan2(1, mean) / np.pi
+            found[name] = min(1.0, 2 * min(single[name], joined))
+    return found
+
+
+@pytest.mark.parametrize("target", ["number", "two classes", "three classes"])
+@pytest.mark.parametrize("seed", range(3))
+def test_partial_p_values_are_those_of_the_better_test(seed: int, target: str) -> None:
+    n_rows = 240
+    frame = mixed(seed)[:n_rows].drop(columns="many")
+    rng = np.random.default_rng(seed + 200)
+    for name in "uvw":
+        frame[name] = rng.normal(size=n_rows)
+    effect = 3 * frame["number"] + 1.5 * frame["u"] + 0.3 * frame["ties"] + 0.5 * (frame["few"] == "b")
+    latent = effect.to_numpy() + 0.5 * rng.normal(size=n_rows)
+    ranks = stats.rankdata(latent)
+    if target == "number":
+        y, components = latent, [ranks]
+    else:
+        n_classes = 2 if target == "two classes" else 3
+        y = (ranks * n_classes / (n_rows + 1)).astype(int)
+        components = [(y == value).astype(float) for value in range(1 if n_classes == 2 else n_classes)]
+        y = np.array(list("abc"))[y]
+    single, better = p_values(ranked(frame, y)), p_values(ranked(frame, y, partial=True))
+    expected = better_p_values(frame, components, single)
+    for name in frame.columns:
+        assert abs(np.log(better[name] / expected[name])) < 1e-3 + 1e-3 * abs(np.log(expected[name])), name
+    assert target != "number" or better["ties"] < single["ties"] / 10
+
+
+def test_partial_tests_find_what_other_effects_hide() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30))
+    y = X[:, :10] @ np.array([3, 3, 3, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]) + 0.5 * rng.normal(size=400)
+    single, better = ranked(X, y), ranked(X, y, partial=True)
+    assert len(better.relevant(fdr=0.01)) == 10 > len(single.relevant(fdr=0.01))
+    assert list(better.importances()) == list(single.importances())
+    # Also among many more features than rows.
+    wide = np.column_stack([X, rng.normal(size=(400, 2_000))])
+    assert len(ranked(wide, y, partial=True).relevant(fdr=0.01)) > len(ranked(wide, y).relevant(fdr=0.01)) + 2
+    # Copies share what they say, and are both found.
+    copied = ranked(np.column_stack([X, X[:, 3]]), y, partial=True)
+    assert {"x3", "x30"} <= set(copied.relevant(fdr=0.01))
+
+
 def test_importance_is_association_beyond_chance() -> None:
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(2, 400))
@@ -126,43 +213,49 @@ def evidence(ranking: fr.Ranking) -> list[float]:
     return [*ranking.importances(), *ranking.relevance.evidence]
 
 
-def test_the_bits_are_those_of_any_threads_container_and_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("partial", [False, True])
+def test_the_bits_are_those_of_any_threads_container_and_memory(tmp_path: Path, partial: bool) -> None:
+    ranked = functools.partial(fr.rank, ranker="association", partial=partial)
     rng = np.random.default_rng(3)
     frame = mixed(3)
     frame = pd.concat([frame] * 40, ignore_index=True).assign(y=rng.normal(size=40 * N_ROWS))
     frame["y"] += 0.1 * frame["number"]
-    one = evidence(fr.rank(frame, "y", ranker="association", n_jobs=1))
-    assert evidence(fr.rank(frame, "y", ranker="association", n_jobs=2)) == one
+    one = evidence(ranked(frame, "y", n_jobs=1))
+    assert evidence(ranked(frame, "y", n_jobs=2)) == one
     frame.to_parquet(tmp_path / "x.parquet", row_group_size=700)
-    assert evidence(fr.rank(tmp_path / "x.parquet", "y", ranker="association")) == one
+    assert evidence(ranked(tmp_path / "x.parquet", "y")) == one
     wide = rng.normal(size=(20_000, 40))
-    found = evidence(fr.rank(wide, wide[:, 0] + wide[:, 1], ranker="association"))
-    limited = fr.rank(wide, wide[:, 0] + wide[:, 1], ranker="association", memory_limit="200MB")
+    found = evidence(ranked(wide, wide[:, 0] + wide[:, 1]))
+    limited = ranked(wide, wide[:, 0] + wide[:, 1], memory_limit="200MB")
     assert evidence(limited) == found
 
 
-def test_the_bits_are_those_of_any_partitions() -> None:
+@pytest.mark.parametrize("partial", [False, True])
+def test_the_bits_are_those_of_any_partitions(partial: bool) -> None:
     dask = pytest.importorskip("dask.dataframe")
     rng = np.random.default_rng(3)
     frame = pd.concat([mixed(3)] * 10, ignore_index=True)
     frame["y"] = 0.1 * frame["number"] + rng.normal(size=len(frame))
     frame["class"] = rng.choice(list("abc"), size=len(frame))
     frame.loc[::7, "y"] = np.nan
-    one = evidence(fr.rank(frame, ["y", "class"], ranker="association"))
+    ranker = fr.AssociationRanker(partial=partial)
+    one = evidence(fr.rank(frame, ["y", "class"], ranker=ranker))
+    assert partial == (one != evidence(fr.rank(frame, ["y", "class"], ranker="association")))
     for n_partitions in (1, 7):
         parts = dask.from_pandas(frame, npartitions=n_partitions)
-        assert evidence(fr.rank(parts, ["y", "class"], ranker="association")) == one
+        assert evidence(fr.rank(parts, ["y", "class"], ranker=ranker)) == one
     with pytest.raises(fr.SettingError, match="scope: tests of association need all rows"):
         fr.rank(parts, "y", ranker=fr.AssociationRanker(scope="partition"))
 
 
+@pytest.mark.parametrize("n_rows", [400, 3_000])
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_sparse_data_have_the_bits_of_dense_ones(task: str) -> None:
+def test_sparse_data_have_the_bits_of_dense_ones(task: str, n_rows: int) -> None:
     rng = np.random.default_rng(4)
-    X = sp.random(400, 1_500, density=0.02, random_state=4, format="csr")
-    signal = X[:, :3].sum(axis=1) + 0.3 * rng.normal(size=400)
+    X = sp.random(n_rows, 600_000 // n_rows, density=0.02, random_state=4, format="csr")
+    signal = X[:, :3].sum(axis=1) + 0.3 * rng.normal(size=n_rows)
     y = signal if task == "regression" else np.where(signal > 0.2, "a", "b")
-    sparse, dense = ranked(X, y), ranked(X.toarray(), y)
+    sparse, dense = ranked(X, y, partial=True), ranked(X.toarray(), y, partial=True)
     assert evidence(sparse) == evidence(dense)
     assert max(sparse.relevance.evidence[:3]) > 3
 
@@ -192,9 +285,10 @@ def test_few_rows_and_constants_say_nothing(n_rows: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("kind", ["number", "heavy", "classes", "rare", "both rare"])
-def test_p_values_of_independent_features_are_at_most_what_they_say(kind: str) -> None:
-    """2,000 tables of 30 features: shares of p-values below 5 %, 1 % and 0.1 %."""
+def test_p_values_of_independent_features_are_at_most_what_they_say(kind: str, partial: bool) -> None:
+    """300 tables of 20 or 30 features: shares of p-values below 5 %, 1 % and 0.1 %."""
     found = []
     for seed in range(300):
         rng = np.random.default_rng([seed, len(kind)])
@@ -209,7 +303,8 @@ def test_p_values_of_independent_features_are_at_most_what_they_say(kind: str) -
             y = rng.choice(list("abc"), size=n_rows, p=[0.1, 0.2, 0.7])
         elif kind in ("rare", "both rare"):
             y = np.where(np.arange(n_rows) < 5, "rare", "common")
-        found.append(ranked(X if kind == "both rare" else X[:, :20], y).p_value)
+        X = X if kind == "both rare" else X[:, :20]
+        found.append(ranked(X, y, partial=partial).p_value)
     p = np.concatenate(found)
     for level, most in ((0.05, 0.056), (0.01, 0.0125), (0.001, 0.0017)):
         assert (p <= level).mean() <= most, (level, (p <= level).mean())

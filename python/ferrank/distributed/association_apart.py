@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from ferrank.distributed.forests_apart import Shared
 from ferrank.distributed.process import to_bytes
 
-__all__ = ["contribution", "counts", "ranges"]
+__all__ = ["contribution", "counts", "model", "next_given", "ranges"]
 
 Counts = NDArray[np.int64]
+
+_NOTHING: Counts = np.zeros(0, np.int64)
 
 
 def ranges(shared: Shared) -> list[tuple[int, int]]:
@@ -27,7 +29,28 @@ def counts(shared: Shared, codes: bytes, number: int, features: tuple[int, int])
     return found
 
 
-def contribution(shared: Shared, *of_ranges: Counts) -> bytes:
-    """Return the contribution of all rows, from their sums for each range of features."""
-    found = shared.finish(shared.apart().accumulate(np.concatenate(of_ranges)))
+def next_given(
+    shared: Shared, number: int, given: list[int], of_model: Counts | None, *of_ranges: Counts
+) -> list[int] | None:
+    """Return the features that are given to the next linear model; None if there is none.
+
+    ``given`` are those of the model before, ``of_model`` its sums; there were ``number`` models.
+    """
+    last = given, _NOTHING if of_model is None else of_model
+    run = shared.apart().next_given(np.concatenate(of_ranges), number, last)
+    found: list[int] | None = shared.finish(run)
+    return found
+
+
+def model(shared: Shared, codes: bytes, number: int, given: list[int]) -> Counts:
+    """Return the sums of a linear model in which some features are given, over the rows of a partition."""
+    run = shared.apart().model(codes, shared.firsts[number], given, shared.resources.n_threads())
+    found: Counts = shared.finish(run)
+    return found
+
+
+def contribution(shared: Shared, given: list[int], of_model: Counts | None, *of_ranges: Counts) -> bytes:
+    """Return the contribution of all rows, from their sums for each range of features and the last model."""
+    last = given, _NOTHING if of_model is None else of_model
+    found = shared.finish(shared.apart().accumulate(np.concatenate(of_ranges), last))
     return to_bytes(found)

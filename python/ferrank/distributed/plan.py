@@ -415,15 +415,30 @@ class _Run:
         """Test features over partitions that keep their codes, some features at a time."""
         known, kept = self._persist_codes()
         [of_features] = self._compute([task(association_apart.ranges, known)], "testing")
-        steps, totals = [], []
+        steps, sums = [], []
         for features in of_features:
             parts = [
                 task(association_apart.counts, known, part, number, features)
                 for number, part in enumerate(kept)
             ]
             steps += parts
-            totals.append(_merged(forests_apart.add_sums, parts))
-        [data] = self._compute([task(association_apart.contribution, known, *totals)], "testing", steps)
+            sums.append(_merged(forests_apart.add_sums, parts))
+        totals = self._persist(sums, "testing", steps)
+        given: list[int] = []
+        of_model = None
+        for number in itertools.count():
+            [more] = self._compute(
+                [task(association_apart.next_given, known, number, given, of_model, *totals)], "testing"
+            )
+            if more is None:
+                break
+            given = more
+            parts = [
+                task(association_apart.model, known, part, place, given) for place, part in enumerate(kept)
+            ]
+            [of_model] = self._persist([_merged(forests_apart.add_sums, parts)], "testing", parts)
+        last = task(association_apart.contribution, known, given, of_model, *totals)
+        [data] = self._compute([last], "testing")
         return bytes(data)
 
     def _search_apart(self) -> list[Any]:

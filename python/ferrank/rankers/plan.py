@@ -597,7 +597,7 @@ class JointPlan(Plan):
             random_state=seed,
             **shared,
         )
-        return [forest, relief] if grouped else [forest, relief, AssociationPlan(**shared)]
+        return [forest, relief] if grouped else [forest, relief, AssociationPlan(partial=True, **shared)]
 
     def _settings(self) -> dict[str, Any]:
         return _settings_of(self._rankers())

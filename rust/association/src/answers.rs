@@ -77,6 +77,13 @@ impl Ranks {
         ((i128::from(rank) * i128::from(rank)) >> self.shift) as i64
     }
 
+    /// The rank of a row whose target is known, in 16 bits: the same share of its range for all targets.
+    fn short(&self, row: usize) -> f64 {
+        // Ranks lie between -n and n, n at most half of 2^digits.
+        let digits = u64::BITS - (self.of_row.len() as u64).leading_zeros();
+        (self.of_row[row] >> digits.saturating_sub(15)) as f64
+    }
+
     /// A sum of squares.
     pub(crate) fn squares(&self, sum: i64) -> f64 {
         sum as f64 * f64::from(self.shift).exp2()
@@ -105,6 +112,33 @@ impl Answer {
     }
 }
 
+/// The fourth moment of a variable with mean 0 and variance 1 that is uniform is 1.8, of a normal one 3. With more, sums over few rows have heavier tails than a normal law.
+const MOST_FOURTH_MOMENT: f64 = 3.0;
+
+impl Answer {
+    /// The numbers of what a linear model may have as its target: 0 for ranks, or classes or labels, the rows with which have
+    /// the value 1 and all others 0. None if the target is missing in any of the `n_rows` rows, or its tails are heavy.
+    pub(crate) fn components(&self, n_rows: usize) -> Vec<usize> {
+        let n = n_rows as f64;
+        let is_light = |number: &usize| match &self.kind {
+            Kind::Ranks(ranks) => ranks.squared_shares * n <= MOST_FOURTH_MOMENT,
+            Kind::Classes(_) | Kind::Labels(_) => {
+                let share = self.totals[1 + number] as f64 / n;
+                let variance = share * (1.0 - share);
+                variance > 0.0 && 1.0 / variance - 3.0 <= MOST_FOURTH_MOMENT
+            }
+        };
+        let n_components = match &self.kind {
+            _ if self.totals[0] as usize != n_rows => 0,
+            // One of two classes says all.
+            Kind::Ranks(_) | Kind::Classes(2) => 1,
+            Kind::Classes(n) => *n,
+            Kind::Labels(labels) => labels.len(),
+        };
+        (0..n_components).filter(is_light).collect()
+    }
+}
+
 impl Kind {
     /// Number of sums.
     pub(crate) fn width(&self) -> usize {
@@ -127,6 +161,18 @@ impl Kind {
 }
 
 impl Values<'_> {
+    /// The value of one of the components in a row, an integer.
+    pub(crate) fn component(&self, component: usize, row: usize) -> f64 {
+        match self {
+            Values::Ranks(ranks) => ranks.short(row),
+            Values::Classes(codes) => f64::from(u8::from(usize::from(codes[row]) == component)),
+            Values::Labels(column, range) => {
+                let label = (range.start + component) as u32;
+                f64::from(u8::from(column.of(row).is_some_and(|labels| labels.contains(&label))))
+            }
+        }
+    }
+
     /// Adds a row whose target is known to the sums: the number of rows, and of a numeric target the ranks and their squares, of
     /// a nominal one the rows of each class, of label sets those with each label.
     #[inline(always)]

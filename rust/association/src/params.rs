@@ -16,6 +16,9 @@ settings! {
     pub struct AssociationParams {
         /// Number of bins of a numeric feature with more values; values in a bin have the same rank.
         max_bins, with_max_bins: usize = 255;
+        /// Whether the p-value of a feature is the better of two, by Bonferroni's correction: that of the feature by itself, and
+        /// that of what it adds to a linear model of the targets' ranks, or classes, in the features found before.
+        partial, with_partial: bool = false;
         /// Weight of each target in the importances, in target order; `None`: 1 each.
         target_weights, with_target_weights: Option<Vec<f64>> = None;
         /// How rows without any target are treated.
@@ -23,7 +26,15 @@ settings! {
     }
 }
 
+/// Most models that are made, each of which finds features for the next. More find no more in simulations.
+const ROUNDS: usize = 4;
+
 impl AssociationParams {
+    /// Most linear models of the targets that are made.
+    pub(crate) fn rounds(&self) -> usize {
+        if self.partial { ROUNDS } else { 0 }
+    }
+
     /// Checks each setting, alone and together with the task and the targets.
     ///
     /// # Errors

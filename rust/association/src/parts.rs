@@ -6,15 +6,17 @@ use arrow_buffer::Buffer;
 use ferrank_data::intake::{View, numbered};
 use ferrank_data::profile::Profile;
 use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
+use ferrank_ranking::relevance::Relevance;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity};
 use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::monitor::Monitor;
 use ferrank_runtime::threads::pool;
 use rayon::prelude::*;
 
+use crate::design::Design;
 use crate::params::AssociationParams;
 use crate::tables::Table;
-use crate::{Tested, contribution};
+use crate::{Single, Tested, partial, ranker, single};
 
 /// What every machine knows of a data set in parts: the targets of all rows.
 ///
@@ -39,7 +41,7 @@ use crate::{Tested, contribution};
 /// use ferrank_runtime::monitor::Monitor;
 ///
 /// // Each part is coded where its rows are; its targets go to all machines.
-/// let (params, view) = (AssociationParams::default(), View::new(&all, &roles, Unlabelled::Error));
+/// let (params, view) = (AssociationParams::default().with_partial(true), View::new(&all, &roles, Unlabelled::Error));
 /// let (problem, profile) = (view.problem()?, profile(view, params.max_bins, Place::default(), 1, &monitor)?);
 /// let book = Codebook::new(&profile, &problem, false, "table")?;
 /// let (mut codes, mut answers): (Vec<Buffer>, Vec<Buffer>) = (Vec::new(), Vec::new());
@@ -63,9 +65,21 @@ use crate::{Tested, contribution};
 ///     }
 ///     sums.extend(of_parts[0].iter().zip(&of_parts[1]).map(|(a, b)| a + b));
 /// }
-/// let found = apart.accumulate(&sums, &monitor)?.ranking()?;
+///
+/// // So do those of linear models, in which more and more features are given.
+/// let (mut number, mut last) = (0, None);
+/// while let Some(given) = apart.next_given(&sums, number, last.as_ref(), &monitor)? {
+///     let mut of_parts = Vec::new();
+///     for (part, first) in codes.iter().zip([0, 30]) {
+///         of_parts.push(apart.model(part.clone(), first, &given, 1, &monitor)?);
+///     }
+///     let sums = of_parts[0].iter().zip(&of_parts[1]).map(|(a, b)| a + b).collect();
+///     (number, last) = (number + 1, Some((given, sums)));
+/// }
+/// let found = apart.accumulate(&sums, last.as_ref(), &monitor)?.ranking()?;
 /// let whole = accumulate(&all, &roles, &params, &Default::default(), &monitor)?.ranking()?;
 /// assert_eq!(found.scores[0].importance, whole.scores[0].importance);
+/// assert_eq!(found.relevance, whole.relevance);
 /// # Ok::<(), ferrank_data::Error>(())
 /// ```
 #[derive(Debug)]
@@ -78,6 +92,9 @@ pub struct Apart {
     /// The targets of all rows.
     tested: Tested,
 }
+
+/// The features that are given to a linear model, and its sums over all rows.
+pub type LinearModel = (Vec<usize>, Vec<i64>);
 
 impl Apart {
     /// A data set with the columns of `view`, the `profile` of all rows, and the targets of all parts, in order, as bytes of
@@ -131,10 +148,7 @@ impl Apart {
     ) -> Result<Vec<i64>> {
         check(features.end <= self.store.codings.len(), "features: there are fewer")?;
         pool(threads)?.install(|| {
-            let part = Part::read(&self.book, codes)?;
-            let part = CodeStore::from_parts(self.book.clone(), vec![part], Keep::Memory)?;
-            let (rows, of_rows) = (part.rows, self.store.rows);
-            check(first + rows <= of_rows, format!("a part of {rows} rows from {first} on, of {of_rows}"))?;
+            let part = self.part(codes, first)?;
             let sums = features.into_par_iter().map(|feature| {
                 monitor.check()?;
                 Ok(self.tested.tables(&part, feature, first).into_iter().flat_map(|table| table.sums).collect())
@@ -143,11 +157,84 @@ impl Apart {
         })
     }
 
-    /// The contribution of all rows, from the `sums` of all [`ranges`](Self::ranges), each added up over all parts.
+    /// The rows of a part whose codes are `codes`, the first of which is `first`.
+    fn part(&self, codes: Buffer, first: usize) -> Result<CodeStore> {
+        let part = Part::read(&self.book, codes)?;
+        let part = CodeStore::from_parts(self.book.clone(), vec![part], Keep::Memory)?;
+        let (rows, of_rows) = (part.rows, self.store.rows);
+        check(first + rows <= of_rows, format!("a part of {rows} rows from {first} on, of {of_rows}"))?;
+        Ok(part)
+    }
+
+    /// The features that are given to linear model number `number`: those found so far, from the `sums` of all
+    /// [`ranges`](Self::ranges) and the `last` model, each added up over all parts. `None` if there are no more, or models enough.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the sums are of other data; [`Error::Interrupted`].
+    pub fn next_given(
+        &self,
+        sums: &[i64],
+        number: usize,
+        last: Option<&LinearModel>,
+        monitor: &Monitor,
+    ) -> Result<Option<Vec<usize>>> {
+        if number >= self.params.rounds() {
+            return Ok(None);
+        }
+        let (_, found) = self.found(sums, last, monitor)?;
+        let given = last.map_or(&[][..], |(given, _)| given);
+        Ok(Design::next(&self.store, &self.tested, &found, given).map(|design| design.given))
+    }
+
+    /// The sums of a linear model in which the features of `given` are given, over the rows of a part whose codes are `codes`, the
+    /// first of which is `first`.
+    ///
+    /// # Errors
+    /// Damaged bytes; [`Error::Interrupted`].
+    pub fn model(
+        &self,
+        codes: Buffer,
+        first: usize,
+        given: &[usize],
+        threads: usize,
+        monitor: &Monitor,
+    ) -> Result<Vec<i64>> {
+        let design = self.design(given)?;
+        pool(threads)?.install(|| design.sums(&self.part(codes, first)?, &self.tested, first, monitor))
+    }
+
+    fn design(&self, given: &[usize]) -> Result<Design> {
+        check(given.iter().all(|&feature| feature < self.store.codings.len()), "given: there are fewer features")?;
+        let design = Design::new(&self.store, &self.tested, given.to_vec());
+        design.ok_or_else(|| Error::Data("there is no linear model of these targets".into()))
+    }
+
+    /// What tests say about each feature by itself, and the p-values with the last of the linear models.
+    fn found(&self, sums: &[i64], last: Option<&LinearModel>, monitor: &Monitor) -> Result<(Single, Relevance)> {
+        let single = self.single(sums, monitor)?;
+        let relevance = single.relevance.clone();
+        let Some((given, of_model)) = last else { return Ok((single, relevance)) };
+        let design = self.design(given)?;
+        if of_model.len() != design.n_sums() {
+            return Err(Error::Data(format!("{} sums of a model, of {}", of_model.len(), design.n_sums())));
+        }
+        Ok((single, relevance.or_partial(&partial::tests(&design, of_model, self.store.codings.len()))))
+    }
+
+    /// The contribution of all rows, from the `sums` of all [`ranges`](Self::ranges) and the last linear model, each added up over
+    /// all parts.
     ///
     /// # Errors
     /// [`Error::Data`] if the sums are of other data.
-    pub fn accumulate(&self, sums: &[i64], monitor: &Monitor) -> Result<Accumulator> {
+    pub fn accumulate(&self, sums: &[i64], last: Option<&LinearModel>, monitor: &Monitor) -> Result<Accumulator> {
+        let (single, relevance) = self.found(sums, last, monitor)?;
+        let checkpoint = Checkpoint::open(self.identity.clone(), None, None, monitor)?;
+        checkpoint.add(0, ranker::contribution(single.strengths, relevance))?;
+        checkpoint.close()
+    }
+
+    /// What tests say about each feature by itself, from the `sums` of all ranges.
+    fn single(&self, sums: &[i64], monitor: &Monitor) -> Result<Single> {
         let tested = &self.tested;
         let n_sums: Vec<usize> = (0..self.store.codings.len()).map(|f| tested.n_sums(&self.store, f)).collect();
         if sums.len() != n_sums.iter().sum::<usize>() {
@@ -167,8 +254,6 @@ impl Apart {
                 .scan(table, |table, (width, n)| Some(table(width, n)))
                 .collect()
         };
-        let checkpoint = Checkpoint::open(self.identity.clone(), None, None, monitor)?;
-        checkpoint.add(0, contribution(&self.store, tested, &self.params, monitor, tables)?)?;
-        checkpoint.close()
+        single(&self.store, tested, &self.params, monitor, tables)
     }
 }

@@ -10,11 +10,15 @@ use ferrank_data::schema::{Problem, Roles, Targets};
 use ferrank_data::source::TableSource;
 use ferrank_data::store::{CodeStore, Keep, TargetColumn};
 use ferrank_ranking::RunOptions;
+use ferrank_ranking::relevance::PartialTest;
 use ferrank_runtime::monitor::Monitor;
+use nalgebra::{DMatrix, DVector};
 
 use crate::answers::{Answer, LABELS};
 use crate::association::{Association, associations};
+use crate::design::Design;
 use crate::tables::Table;
+use crate::{Tested, partial};
 
 fn numbers(values: &[f64]) -> ArrayRef {
     Arc::new(values.iter().map(|value| (!value.is_nan()).then_some(*value)).collect::<Float64Array>())
@@ -159,4 +163,105 @@ fn missing_values_are_tested_apart_and_attributes_that_do_not_vary_not_at_all() 
     assert!(found(numbers(&[2.0; 6]), numbers(&y[..6])).is_empty());
     assert!(found(words(&CLASSES), numbers(&[2.0; 7])).is_empty());
     assert!(found(numbers(&X[..4]), numbers(&Y[..4])).is_empty());
+}
+
+/// The partial tests of the features in `columns`, the last of which is the target, beside the `given` ones.
+fn partial_tests(columns: &[ArrayRef], given: &[usize]) -> Vec<Vec<PartialTest>> {
+    let named = columns.iter().enumerate().map(|(i, column)| (format!("{i:02}"), column.clone()));
+    let batch = RecordBatch::try_from_iter(named).unwrap();
+    let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
+    let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+    let problem = Problem::resolve(&ferrank_data::source::ChunkSource::schema(&source), &roles, "table").unwrap();
+    let intake = Intake::new(&source, &problem, Unlabelled::Error, &monitor);
+    let options = RunOptions::default();
+    let scan = options.scan(&intake, 255).unwrap();
+    let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();
+    let tested = Tested::new(&store);
+    let Some(design) = Design::new(&store, &tested, given.to_vec()) else { return Vec::new() };
+    partial::tests(&design, &design.sums(&store, &tested, 0, &monitor).unwrap(), store.codings.len())
+}
+
+/// Numbers in [0, 1) that look random.
+fn uniform(seed: u64, n: usize) -> Vec<f64> {
+    let bits = |i: usize| ferrank_runtime::random::mix([seed, i as u64]);
+    (0..n).map(|i| (bits(i) >> 11) as f64 / (1u64 << 53) as f64).collect()
+}
+
+/// The squared error of least squares on these columns and a constant one.
+fn error(columns: &[Vec<f64>], y: &[f64]) -> f64 {
+    let design = DMatrix::from_fn(y.len(), columns.len() + 1, |row, i| if i == 0 { 1.0 } else { columns[i - 1][row] });
+    let y = DVector::from_column_slice(y);
+    let model = design.clone().svd(true, true).solve(&y, 1e-10).unwrap();
+    (y - design * model).norm_squared()
+}
+
+#[test]
+fn partial_tests_are_those_of_least_squares_with_and_without_the_feature() {
+    let n = 150;
+    let [a, noise] = [1, 2].map(|seed| uniform(seed, n));
+    let b: Vec<f64> = a.iter().zip(uniform(3, n)).map(|(a, u)| a + u).collect();
+    let category = |row: usize| (uniform(4, n)[row] * 3.0) as usize;
+    let y: Vec<f64> = (0..n).map(|row| b[row] + f64::from(category(row) == 1) + noise[row]).collect();
+    let rank = |values: &[f64]| -> Vec<f64> {
+        values.iter().map(|value| values.iter().filter(|other| *other < value).count() as f64).collect()
+    };
+    let missing = |row: usize| row.is_multiple_of(10);
+    let known: Vec<f64> = (0..n).filter(|&row| !missing(row)).map(|row| a[row]).collect();
+    let middle = (known.len() - 1) as f64 / 2.0;
+    let code = |row: usize| known.iter().filter(|&&other| other < a[row]).count() as f64;
+    let with_gaps = (0..n).map(|row| if missing(row) { middle } else { code(row) }).collect();
+    let categories = |number: usize| (0..n).map(|row| f64::from(category(row) == number)).collect();
+    let of_features: [Vec<Vec<f64>>; 3] = [vec![with_gaps], vec![rank(&b)], vec![categories(1), categories(2)]];
+    let gaps: Vec<f64> = (0..n).map(|row| if missing(row) { f64::NAN } else { a[row] }).collect();
+    let names: Vec<usize> = (0..n).map(category).collect();
+    let classes: Vec<usize> = y.iter().map(|&y| usize::from(y > 2.0)).collect();
+    let targets = [(numbers(&y), rank(&y)), (words(&classes), classes.iter().map(|&class| class as f64).collect())];
+    for (target, values) in targets {
+        for given in [&[0][..], &[1], &[2], &[0, 2], &[0, 1, 2]] {
+            let found = partial_tests(&[numbers(&gaps), numbers(&b), words(&names), target.clone()], given);
+            for (feature, tests) in found.iter().enumerate() {
+                let others: Vec<_> = given.iter().filter(|&&other| other != feature).collect();
+                let columns: Vec<_> = others.iter().flat_map(|&&other| of_features[other].clone()).collect();
+                let with = [&columns[..], &of_features[feature]].concat();
+                let [test] = tests[..] else { panic!("{} tests", tests.len()) };
+                let n_added = of_features[feature].len() as f64;
+                assert_eq!((test.columns, test.rest), (n_added, (n - 1 - with.len()) as f64));
+                let expected = error(&with, &values) / error(&columns, &values);
+                assert!((test.unexplained - expected).abs() < 1e-9, "{feature}: {}, {expected}", test.unexplained);
+            }
+        }
+    }
+}
+
+#[test]
+fn features_that_say_the_same_share_what_they_say() {
+    let n = 120;
+    let [a, b, noise] = [1, 2, 3].map(|seed| uniform(seed, n));
+    let y: Vec<f64> = (0..n).map(|row| a[row] + b[row] + 0.2 * noise[row]).collect();
+    let columns = [&a, &a, &b, &vec![5.0; n], &y].map(|values| numbers(values));
+    let once = partial_tests(&[numbers(&a), numbers(&b), numbers(&y)], &[0, 1]);
+    let unexplained = |tests: &[PartialTest]| tests[0].unexplained;
+    let twice = partial_tests(&columns, &[0, 1, 2]);
+    for (copy, of) in [(0, 0), (1, 0), (2, 1)] {
+        assert!((unexplained(&twice[copy]) - unexplained(&once[of])).abs() < 1e-9, "{copy}");
+    }
+    assert!(twice[3].is_empty());
+    // Beside the one, the other adds nothing that could be tested.
+    let beside = partial_tests(&columns, &[0, 2]);
+    assert_eq!(beside.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0, 1, 0]);
+}
+
+#[test]
+fn what_a_linear_model_cannot_take_has_no_partial_tests() {
+    let n = 120;
+    let [a, b] = [1, 2].map(|seed| uniform(seed, n));
+    let target = |n_first: usize| words(&(0..n).map(|row| usize::from(row >= n_first)).collect::<Vec<_>>());
+    assert_eq!(partial_tests(&[numbers(&a), numbers(&b), target(40)], &[0]).len(), 2);
+    // A rare class, and a constant.
+    assert!(partial_tests(&[numbers(&a), target(12)], &[0]).is_empty());
+    assert!(partial_tests(&[numbers(&a), numbers(&[1.0; 120])], &[0]).is_empty());
+    // More categories than there are columns for.
+    let many = words(&(0..n).map(|row| row % 40).collect::<Vec<_>>());
+    let found = partial_tests(&[many, numbers(&a), numbers(&b)], &[1]);
+    assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1]);
 }

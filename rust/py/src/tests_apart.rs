@@ -58,9 +58,44 @@ impl TestsApart {
         )
     }
 
-    /// The contribution of all rows, from the sums of all ranges over all parts; the result is an `Accumulator`.
-    fn accumulate(&self, sums: PyReadonlyArray1<'_, i64>) -> PyResult<Run> {
-        let (apart, sums) = (self.0.clone(), sums.as_array().to_vec());
-        Accumulator::run(move |monitor| apart.accumulate(&sums, monitor))
+    /// The features that are given to linear model number `number`, from the sums of all ranges and the model before, without
+    /// features if there was none; the result is `None` if there is no further model.
+    fn next_given(
+        &self,
+        sums: PyReadonlyArray1<'_, i64>,
+        number: usize,
+        last: (Vec<usize>, PyReadonlyArray1<'_, i64>),
+    ) -> PyResult<Run> {
+        let (apart, sums, last) = (self.0.clone(), sums.as_array().to_vec(), model(&last));
+        Run::start(
+            move |monitor| apart.next_given(&sums, number, last.as_ref(), monitor),
+            |py, given| Ok(given.into_pyobject(py)?.into_any()),
+        )
     }
+
+    /// The sums of a linear model in which features are given, over the rows of a part, the first of which is `first`; the result is
+    /// an array.
+    fn model(&self, codes: PyBackedBytes, first: usize, given: Vec<usize>, threads: usize) -> PyResult<Run> {
+        let apart = self.0.clone();
+        Run::start(
+            move |monitor| apart.model(buffer(codes), first, &given, threads, monitor),
+            |py, sums| Ok(PyArray1::from_vec(py, sums).into_any()),
+        )
+    }
+
+    /// The contribution of all rows, from the sums of all ranges and the last linear model, without features if there is none;
+    /// the result is an `Accumulator`.
+    fn accumulate(
+        &self,
+        sums: PyReadonlyArray1<'_, i64>,
+        last: (Vec<usize>, PyReadonlyArray1<'_, i64>),
+    ) -> PyResult<Run> {
+        let (apart, sums, last) = (self.0.clone(), sums.as_array().to_vec(), model(&last));
+        Accumulator::run(move |monitor| apart.accumulate(&sums, last.as_ref(), monitor))
+    }
+}
+
+/// A linear model; `None` without features that are given.
+fn model((given, sums): &(Vec<usize>, PyReadonlyArray1<'_, i64>)) -> Option<association::LinearModel> {
+    (!given.is_empty()).then(|| (given.clone(), sums.as_array().to_vec()))
 }

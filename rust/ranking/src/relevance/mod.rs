@@ -4,7 +4,7 @@
 //! an average that more trees would bring to nought. There are two ways to more draws from this law: shadows of features
 //! (`shadows`: [`from_blocks`] for tables with few features, [`from_one_permutation`] for those with many), and targets
 //! drawn anew (`draws`: [`from_draws`]). Of statistics of single features the moments over all permutations of the targets
-//! are known (`permutations`: [`from_tests`]). P-values of several scores are joined by Cauchy's combination (Liu and Xie
+//! are known (`permutations`: [`from_tests`]), and F tests say what a feature adds to others (`partial`). P-values of several scores are joined by Cauchy's combination (Liu and Xie
 //! 2020), which holds whatever their dependence.
 
 mod blocks;
@@ -12,12 +12,14 @@ mod classes;
 mod draws;
 mod means;
 mod one_permutation;
+mod partial;
 mod permutations;
 mod tails;
 
 pub use blocks::from_blocks;
 pub use draws::from_draws;
 pub use one_permutation::from_one_permutation;
+pub use partial::PartialTest;
 pub use permutations::{PermutationTest, from_tests};
 use tails::ln_cauchy;
 
