@@ -110,6 +110,8 @@ pub(crate) struct TreeBuffer {
     pub(super) members: Vec<(u32, u32)>,
     /// The end of the members of each leaf.
     pub(super) member_ends: Vec<u32>,
+    /// The sum of the only component over the rows of each leaf. Empty unless requested.
+    pub(super) leaf_sums: Vec<f64>,
 }
 
 impl TreeBuffer {
@@ -119,6 +121,7 @@ impl TreeBuffer {
         self.contrasts.clear();
         self.members.clear();
         self.member_ends.clear();
+        self.leaf_sums.clear();
     }
 
     /// The split of each node, if it has one.

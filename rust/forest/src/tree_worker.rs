@@ -33,8 +33,12 @@ impl<'a> TreeWorker<'a> {
 
     /// The same, whose trees `keeper` takes.
     pub(crate) fn keep(mut self, keeper: Option<&'a EnsembleKeeper<'a>>) -> Self {
-        self.grower = self.grower.with_members(keeper.is_some());
-        self.keeper = keeper.map(|keeper| (keeper, keeper.predictor()));
+        self.keeper = keeper.map(|keeper| (keeper, keeper.predictor(self.context.space)));
+        self.grower = match &self.keeper {
+            Some((_, predictor)) if predictor.reads_sums() => self.grower.with_leaf_sums(),
+            Some(_) => self.grower.with_members(),
+            None => self.grower,
+        };
         self
     }
 

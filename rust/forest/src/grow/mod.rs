@@ -146,6 +146,10 @@ impl Grower<'_> {
             if !tracked.is_empty() {
                 self.predict(view, examples.clone(), tracked);
             }
+            if self.keeps_leaf_sums {
+                let leaf = single::Node::new(&self.items.pairs[examples.clone()]);
+                self.tree_buffer.leaf_sums.push(leaf.sum);
+            }
             if self.keeps_members {
                 self.keep_members(view, examples);
             }

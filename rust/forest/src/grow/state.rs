@@ -104,6 +104,7 @@ pub(crate) struct Grower<'a> {
     /// The rows that the tree predicts.
     pub(crate) tracked: TrackedRows<'a>,
     pub(super) keeps_members: bool,
+    pub(super) keeps_leaf_sums: bool,
     pub(super) keeps_contrasts: bool,
     pub(super) row_bytes: usize,
     pub(super) items: Items,
@@ -152,6 +153,7 @@ impl<'a> Grower<'a> {
             tracked: TrackedRows::new(None),
             row_bytes: store.row_bytes() + if is_single { 0 } else { space.row_bytes(store.columns()) },
             keeps_members: needs.is_some_and(|needs| needs.predictions),
+            keeps_leaf_sums: false,
             keeps_contrasts: needs.is_some_and(|needs| needs.contrasts),
             items: Items::default(),
             whole: pool.mark(),
@@ -172,9 +174,16 @@ impl<'a> Grower<'a> {
 }
 
 impl<'a> Grower<'a> {
-    /// The same, which records the rows of leaves if `keeps_members` or a score needs them.
-    pub(crate) fn with_members(mut self, keeps_members: bool) -> Self {
-        self.keeps_members |= keeps_members;
+    /// The same, which records the rows of leaves, whether or not a score needs them.
+    pub(crate) fn with_members(mut self) -> Self {
+        self.keeps_members = true;
+        self
+    }
+
+    /// The same, which records the sums of leaves, of trees with a single component.
+    pub(crate) fn with_leaf_sums(mut self) -> Self {
+        debug_assert!(self.is_single, "other trees have sums of more components");
+        self.keeps_leaf_sums = true;
         self
     }
 

@@ -18,6 +18,7 @@ use super::nodes::fields;
 use super::out_of_bag::{TrainingRows, obstacle};
 use super::tree_tables::Trees;
 use crate::params::ForestParams;
+use crate::space::Space;
 use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
 
 /// Takes the trees of a run.
@@ -102,10 +103,10 @@ impl Keeper {
 }
 
 impl<'a> EnsembleKeeper<'a> {
-    /// What computes the predictions of leaves, on one thread.
-    pub(crate) fn predictor(&self) -> LeafPredictor<'a> {
+    /// What computes the predictions of leaves of trees that are grown in `space`, on one thread.
+    pub(crate) fn predictor(&self, space: &Space) -> LeafPredictor<'a> {
         let targets = self.subset.iter().zip(&self.targets).map(|(&of_store, &(_, first))| (of_store, first));
-        LeafPredictor::new(self.store, targets.collect())
+        LeafPredictor::new(self.store, space, targets.collect())
     }
 
     /// Takes tree number `tree`.

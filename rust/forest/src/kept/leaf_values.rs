@@ -8,6 +8,8 @@ use ferrank_data::store::{CodeStore, TargetColumn};
 use ferrank_runtime::pages::prefetch;
 use rustc_hash::FxHashMap;
 
+use crate::criterion::Criterion;
+use crate::space::Space;
 use crate::tree_buffer::TreeBuffer;
 
 /// What the leaves of a tree predict.
@@ -144,11 +146,43 @@ pub(crate) struct LeafPredictor<'a> {
     /// What a target has in all rows, if some rows do not have it.
     of_all: Vec<Option<Entries>>,
     predicted: Predicted,
+    two_classes: Option<TwoClasses>,
+}
+
+/// The only target of trees with a single component, which has two classes: the sum of a leaf says how many rows have each.
+/// Without, forests of two classes take 1.09 times as long to grow as forests that are not kept, in the place of 1.05.
+struct TwoClasses {
+    /// The first component.
+    first: u32,
+    /// The class that the component tells from the other.
+    class: u32,
+    /// The values of a row without and with it.
+    values: [f64; 2],
+}
+
+impl TwoClasses {
+    fn new(store: &CodeStore, space: &Space, targets: &[(usize, u32)]) -> Option<Self> {
+        let &[(target, first)] = targets else { return None };
+        let (class, values) = space.one_of_two_classes(target, &store.targets[target])?;
+        Criterion::new(space).is_single().then_some(TwoClasses { first, class, values })
+    }
+
+    /// Appends the shares of the classes in a leaf of `examples` whose sum is `sum`.
+    fn predict(&self, examples: f64, sum: f64, out: &mut Entries) {
+        let [without, with] = self.values;
+        let n_with = ((sum - examples * without) / (with - without)).round();
+        for class in 0..2 {
+            let count = if class == self.class { n_with } else { examples - n_with };
+            if count > 0.0 {
+                out.push(self.first + class, count / examples);
+            }
+        }
+    }
 }
 
 impl<'a> LeafPredictor<'a> {
-    /// For the targets of `store` and their first components.
-    pub(super) fn new(store: &'a CodeStore, targets: Vec<(usize, u32)>) -> Self {
+    /// For the targets of `store` and their first components, and trees that are grown in `space`.
+    pub(super) fn new(store: &'a CodeStore, space: &Space, targets: Vec<(usize, u32)>) -> Self {
         let widths = targets.iter().map(|&(target, _)| match &store.targets[target] {
             TargetColumn::Numeric(_) => 0,
             TargetColumn::Nominal { categories, .. } => categories.names.len(),
@@ -156,7 +190,8 @@ impl<'a> LeafPredictor<'a> {
         });
         let weights = vec![0.0; widths.max().unwrap_or(0)];
         let (touched, of_all, predicted) = (Vec::new(), Vec::new(), Predicted::default());
-        let mut predictor = LeafPredictor { store, targets, weights, touched, of_all, predicted };
+        let two_classes = TwoClasses::new(store, space, &targets);
+        let mut predictor = LeafPredictor { store, targets, weights, touched, of_all, predicted, two_classes };
         for number in 0..predictor.targets.len() {
             let mut found = Entries::default();
             let is_partial = store.targets[predictor.targets[number].0].has_missing();
@@ -167,8 +202,24 @@ impl<'a> LeafPredictor<'a> {
         predictor
     }
 
+    /// Returns true if it reads the sums of leaves, in the place of their rows.
+    pub(crate) fn reads_sums(&self) -> bool {
+        self.two_classes.is_some()
+    }
+
     /// What each leaf of `grown` predicts.
     pub(super) fn leaves(&mut self, grown: &TreeBuffer) -> Predicted {
+        if let Some(two_classes) = &self.two_classes {
+            let Predicted { ends, entries } = &mut self.predicted;
+            ends.clear();
+            entries.clear();
+            let leaves = grown.nodes.iter().filter(|node| !node.is_split);
+            for (leaf, &sum) in leaves.zip(&grown.leaf_sums) {
+                two_classes.predict(leaf.examples, sum, entries);
+                ends.push(entries.values.len() as u32);
+            }
+            return self.predicted.in_short();
+        }
         let are_means =
             self.targets.iter().all(|&(target, _)| matches!(self.store.targets[target], TargetColumn::Numeric(_)));
         let mut predicted = std::mem::take(&mut self.predicted);

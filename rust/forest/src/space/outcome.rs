@@ -58,6 +58,19 @@ impl Outcome {
 }
 
 impl Space {
+    /// Of a nominal target with two classes that has one component: the class that it tells from the other, and the values of a
+    /// row without and with it.
+    pub(crate) fn one_of_two_classes(&self, target: usize, column: &TargetColumn) -> Option<(u32, [f64; 2])> {
+        match self.outcome(target, column)? {
+            Outcome::Classes(indicators) => match indicators[..] {
+                [Some(Indicator { values, .. }), None] => Some((0, values)),
+                [None, Some(Indicator { values, .. })] => Some((1, values)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The components of the target with number `target`, whose values are in `column`; `None` if it has none.
     pub(crate) fn outcome(&self, target: usize, column: &TargetColumn) -> Option<Outcome> {
         let origin = Origin::Target(target);
