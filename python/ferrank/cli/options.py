@@ -512,3 +512,9 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         choices=["hamming", "accuracy", "f1", "subset"],
         help="distance between label sets; can be repeated; default: hamming",
     )
+    setting(
+        "--partial",
+        action="store_true",
+        help="association: features are also tested beside those found so far, by what they add to a linear "
+        "model of ranks",
+    )
