@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +309,43 @@ def test_p_values_of_independent_features_are_at_most_what_they_say(kind: str, p
     p = np.concatenate(found)
     for level, most in ((0.05, 0.056), (0.01, 0.0125), (0.001, 0.0017)):
         assert (p <= level).mean() <= most, (level, (p <= level).mean())
+
+
+EFFECTS: dict[str, Callable[[Any, Any], Any]] = {
+    "numbers": lambda rng, effect: effect + rng.normal(size=len(effect)),
+    "no noise": lambda rng, effect: effect,
+    "errors that grow": lambda rng, effect: effect + np.exp(effect / 2) * rng.normal(size=len(effect)),
+    "counts": lambda rng, effect: rng.poisson(np.exp(np.clip(effect, -3, 3))).astype(float),
+    "separable": lambda rng, effect: np.where(effect > 0, "a", "b"),
+    "three classes": lambda rng, effect: np.array(list("abc"))[np.digitize(effect, [-1, 1])],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", EFFECTS)
+def test_false_discoveries_beside_features_found_before(target: str) -> None:
+    """100 tables of 65 features, 10 with effects: noise is normal, rare, nominal, and nearly copies."""
+    shares, p_values, power = [], [], []
+    for seed in range(100):
+        rng = np.random.default_rng([seed, len(target)])
+        n_rows = 200
+        X = rng.normal(size=(n_rows, 60))
+        X[:, 20:30] = rng.random((n_rows, 10)) < 0.02
+        X[:, 30:40] = 0.1 * X[:, 30:40] + rng.normal(size=(n_rows, 1))
+        y = EFFECTS[target](rng, X[:, :10] @ np.linspace(1.5, 0.2, 10))
+        frame = pd.DataFrame(X).rename(columns="x{}".format)
+        for number in range(5):
+            frame[f"c{number}"] = pd.Categorical(rng.choice(list("abcdefgh"), size=n_rows))
+        ranking = ranked(frame, y, partial=True)
+        found = ranking.q_value <= 0.1
+        shares.append(found[10:].sum() / max(1, found.sum()))
+        power.append([np.mean(one.q_value[:10] <= 0.1) for one in (ranking, ranked(frame, y))])
+        p_values.append(ranking.p_value[10:])
+    assert np.mean(shares) <= 0.1 + 2 * np.std(shares) / 10
+    p = np.concatenate(p_values)
+    assert [(p <= level).mean() <= most for level, most in ((0.05, 0.06), (0.01, 0.014))] == [True, True]
+    better, single = np.mean(power, axis=0)
+    assert better > single + 0.05
 
 
 def test_it_is_a_selector_of_scikit_learn() -> None:
