@@ -246,7 +246,7 @@ def test_monte_carlo_errors_are_those_of_repeated_draws():
 @pytest.mark.parametrize("sigma", [None, 2.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_standard_errors_agree_with_the_reference(k, sigma, seed):
-    """With so few rows each is a group of its own."""
+    """With so few rows each is a group of its own. The reference knows nothing of what no row shows."""
     rng = np.random.default_rng(seed)
     table = pa.table(
         {
@@ -262,11 +262,20 @@ def test_standard_errors_agree_with_the_reference(k, sigma, seed):
     relief = fr.ReliefRanker(n_neighbors=k, sigma=sigma)
     found = fr.rank(table.drop_columns(["y"]), "class", ranker=relief).score().standard_error
     expected = relieff_errors(features, table["class"].to_pylist(), k=k, sigma=sigma)
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(found, np.where(expected == 0, 1.5 / 28, expected), rtol=1e-7, atol=1e-12)
     found = fr.rank(table.drop_columns(["class"]), "y", ranker=relief).score().standard_error
     apart = distance.mean_distance(features_of(table, ["y"]))
     expected = rrelieff_errors(features, apart, k=k, sigma=sigma)
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(found, np.where(expected == 0, 1.5 / 28, expected), rtol=1e-7, atol=1e-12)
+
+
+def test_a_difference_that_no_neighbors_show_may_be_there_all_the_same():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random((400, 2)), np.arange(400) < 200, np.ones(400)])
+    score = fr.ReliefRanker().fit(X, rng.random(400)).result_.score()
+    assert list(score.importance[2:]) == [0, 0]
+    # Three in 400 are not seen with a probability of 5 %. What has one value in all rows is not expected to vary.
+    np.testing.assert_allclose(score.standard_error[2:], [1.5 / 400, 0])
 
 
 @pytest.mark.parametrize("settings", [{}, {"neighborhood": "multisurf"}, {"n_iterations": 40}], ids=str)
