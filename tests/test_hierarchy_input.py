@@ -171,7 +171,7 @@ def test_broken_edge_files_are_named(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"hierarchy_decay": 0.0}, "hierarchy_decay: 0 is not in"),
+        ({"hierarchy_decay": 0.0}, "hierarchy_decay: 0.0 is not in"),
         (
             {"hierarchy_decay": 1.5, "hierarchy": None, "task": "hierarchical"},
             "hierarchy_decay: 1.5 is not in",
