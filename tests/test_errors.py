@@ -6,6 +6,7 @@ import pickle
 import re
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -764,6 +765,10 @@ def test_no_rows_are_said_to_be_none() -> None:
             rank(X[:0], target)
     with pytest.raises(SettingError, match="target: no target was given"):
         rank(X[:0], None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Such as that the target is constant.
+        with pytest.raises(DataError, match="table: there are no rows"):
+            rank(table().slice(0, 0))
 
 
 def test_the_joint_ranker_is_not_told_to_use_rows_without_a_target() -> None:
