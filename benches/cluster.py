@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dask
 import dask.array as da
@@ -27,6 +27,7 @@ import ferrank as fr
 
 HEADER = ("workers", "ranker", "CPU s", "wall s", "sent, MiB", "model", "peak, MiB", "least", "client, MiB")
 ROW = "{:<8} {:<8} {:>8} {:>8} {:>11} {:>10} {:>10} {:>8} {:>12}"
+Result = TypeVar("Result")
 BASE = 170 << 20
 """Bytes of a worker with dask, pyarrow and the engine, before it works."""
 IN_BAG = 1 - math.exp(-1)
@@ -183,23 +184,24 @@ def run_peer(n_workers: int, name: str, asked: argparse.Namespace) -> None:
         X = da.concatenate([da.from_delayed(x, (part, asked.features), np.float32) for x, _ in parts])
         y = da.concatenate([da.from_delayed(target, (part,), np.int32) for _, target in parts])
         client.run(lambda: __import__(name))
-        before, before_sent, started = sum(client.run(cpu).values()), sent(), time.perf_counter()
-        PEERS[name](client, X, y, asked.trees, asked.depth)
-        seconds = time.perf_counter() - started
-        used, most = sum(client.run(cpu).values()) - before, max(client.run(peak).values())
-        moved = (sent() - before_sent) >> 20
-        cells = (
-            n_workers,
-            name,
-            round(used, 1),
-            round(seconds, 1),
-            moved,
-            "",
-            round(most),
-            "",
-            round(peak()),
-        )
-        print(ROW.format(*cells), flush=True)
+        measured(client, n_workers, name, lambda: PEERS[name](client, X, y, asked.trees, asked.depth))
+
+
+def measured(
+    client: Client, n_workers: int, name: str, work: Callable[[], Result], model: tuple[Any, Any] = ("", "")
+) -> Result:
+    """Do the work, print its row, and return what it returns.
+
+    ``model`` is what a model says of the MiB that are sent and that a worker holds.
+    """
+    before, before_sent, started = sum(client.run(cpu).values()), sent(), time.perf_counter()
+    result = work()
+    seconds = time.perf_counter() - started
+    used, most = sum(client.run(cpu).values()) - before, max(client.run(peak).values())
+    moved = (sent() - before_sent) >> 20
+    cells = (round(used, 1), round(seconds, 1), moved, model[0], round(most), model[1], round(peak()))
+    print(ROW.format(n_workers, name, *cells), flush=True)
+    return result
 
 
 @contextmanager
@@ -288,29 +290,10 @@ def run(n_workers: int, name: str, ranker: Any, asked: argparse.Namespace) -> fr
         make = dask.delayed(partition, pure=True)
         part = asked.rows // asked.partitions
         parts = [make(number, part, asked.features) for number in range(asked.partitions)]
-        before, before_sent, started = sum(client.run(cpu).values()), sent(), time.perf_counter()
-        ranking = fr.rank(parts, "y", ranker=ranker)
-        seconds = time.perf_counter() - started
-        used = sum(client.run(cpu).values()) - before
-        bytes_sent = sent() - before_sent
-        most = max(client.run(peak).values())
         out_of_bag = "permutation" in asked.scores or "mdi_oob" in asked.scores
         model = Model(asked.rows, asked.features, asked.trees, n_workers, asked.partitions, out_of_bag)
         says = (round(model.sent) >> 20, round(model.least) >> 20) if name == "forest" else ("", "")
-        print(
-            ROW.format(
-                n_workers,
-                name,
-                round(used, 1),
-                round(seconds, 1),
-                bytes_sent >> 20,
-                says[0],
-                round(most),
-                says[1],
-                round(peak()),
-            )
-        )
-        return ranking
+        return measured(client, n_workers, name, lambda: fr.rank(parts, "y", ranker=ranker), says)
 
 
 if __name__ == "__main__":

@@ -71,11 +71,11 @@ def test_names_of_features_are_kept():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda r: aggregate(r, "median"), "method: unknown method 'median'; use one of mean_rank"),
+        (lambda r: aggregate(r, "median"), "method: 'median' is not one of mean_rank"),
         (lambda r: aggregate(r, "robust", weights=[1, 1]), "weights: robust rank aggregation has none"),
         (lambda r: aggregate(r, weights=[1]), "weights: 1 weights for 2 rankings"),
         (lambda r: aggregate(r, weights=[0, 0]), "not all 0"),
-        (lambda r: rank_distances(r, "far"), "distance: unknown distance 'far'"),
+        (lambda r: rank_distances(r, "far"), "distance: 'far' is not one of spearman"),
     ],
 )
 def test_wrong_settings(call, match):

@@ -169,7 +169,7 @@ def test_evaluate_writes_a_page(run: Run, tmp_path: Path) -> None:
         (["curves", "DATA", "--target", "z"], "no column 'z'"),
         (["curves", "DATA", "--target", "y", "--plot", "c.txt"], "unknown suffix '.txt'"),
         (["compare", "DATA"], "at least 2 methods"),
-        (["synth", "triple", "--output", "x.arrow"], "unknown synthetic data 'triple'"),
+        (["synth", "triple", "--output", "x.arrow"], "'triple' is not one of"),
         (["synth", "single", "--output", "x.csv"], "unknown suffix '.csv'; use one of .arrow"),
     ],
 )

@@ -176,7 +176,7 @@ def test_labels_of_a_hierarchy_are_predicted_with_those_above_them():
         ({"target": "z"}, "no column 'z' for the target"),
         ({"model": "tree"}, "model: unknown model 'tree'; use one of knn, svm"),
         ({"model": LinearRegression()}, "does not predict classes"),
-        ({"folds": 1}, "folds: 1 must be 2 or more"),
+        ({"folds": 1}, "folds: 1 is not a number of folds; use 2 or more"),
         ({"folds": 8}, "no class has 8 rows, one for each fold"),
         ({"n_random": -1}, "n_random: -1"),
         ({"rankers": {}, "n_random": 0}, "nothing would be drawn"),

@@ -6,6 +6,7 @@ import pickle
 import re
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 
 import ferrank
 from ferrank import ColumnTypeError, DataError, FerrankError, ForestRanker, ResourceError, SettingError, logs
+from ferrank import evaluate as judge
 from ferrank.cli.main import main
 from ferrank.errors import Lines
 
@@ -97,6 +99,14 @@ def test_infinity_names_the_column(value: float) -> None:
         rank(table(speed=spoilt))
     with pytest.raises(DataError, match=r"column 'x1': the value -?inf was found"):
         ForestRanker().fit(np.column_stack([Y, spoilt]), Y)
+
+
+def test_infinity_in_a_target_is_said_of_the_target() -> None:
+    spoilt = np.where(np.arange(N) == 3, np.inf, Y)
+    with pytest.raises(DataError, match="table: target 'speed': the value inf was found; use finite"):
+        rank(table(speed=spoilt), "speed")
+    with pytest.raises(DataError, match="X: target 'y': the value inf was found"):
+        rank(np.column_stack([Y, Y]), spoilt)
 
 
 def test_types_that_cannot_be_ranked() -> None:
@@ -550,3 +560,230 @@ def test_threads_that_feed_one_ranker_take_turns() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: ranker.partial_fit(X, X[:, 0]), range(80)))
     assert ranker.partial_fit(None).result_.n_rows == 720
+
+
+@pytest.fixture(scope="module")
+def ranking() -> ferrank.Ranking:
+    return rank(table(b=Y), clusters=True)
+
+
+WRONG_ARGUMENTS: list[tuple[Callable[[ferrank.Ranking], Any], type[FerrankError], str]] = [
+    (lambda _: ferrank.merge(None), ColumnTypeError, "parts: None is not an accumulator, a path"),
+    (lambda _: ferrank.merge([None]), ColumnTypeError, "parts: None is not an accumulator or a path"),
+    (lambda _: ferrank.Accumulator.from_bytes(5), ColumnTypeError, "accumulator: 5 is not bytes"),
+    (lambda _: ferrank.Profile.from_bytes("x"), ColumnTypeError, "profile: 'x' is not bytes"),
+    (
+        lambda _: ferrank.accumulate(table(), "y").merge([]),
+        ColumnTypeError,
+        "others: an object of type list is not an accumulator",
+    ),
+    (lambda _: ferrank.profile(table(), "y").merge(3), ColumnTypeError, "other: 3 is not a profile"),
+    (lambda _: ferrank.accumulate(table(), "y", profile=3), ColumnTypeError, "profile: 3 is not a profile"),
+    (lambda _: rank(table(), drop=5), SettingError, "drop: 5 is not a list of column names"),
+    (lambda _: rank(table(), drop=None), SettingError, "drop: None is not a list of column names"),
+    (lambda _: rank(np.ones((N, 2)), Y, feature_names=5), SettingError, "feature_names: 5 is not a list"),
+    (lambda _: rank(np.ones((N, 2)), Y, feature_names="ab"), SettingError, "feature_names: 'ab' is not a"),
+    (lambda _: rank(table(), groups=5), ColumnTypeError, "groups: 5 is no array"),
+    (lambda _: rank(table(), task=""), SettingError, "task: unknown task ''"),
+    (lambda _: rank(table(), preset=[]), SettingError, r"preset: \[\] is not one of papers"),
+    (lambda _: rank(table(), ranker=[]), SettingError, r"ranker: \[\] is neither a ranker"),
+    (lambda _: rank(table(), hierarchy_decay=2), SettingError, r"hierarchy_decay: 2 is not in \(0, 1\]"),
+    (lambda _: ferrank.grow_tree(table(), "y", tree="x"), SettingError, "tree: 'x' is not a number"),
+    (lambda _: ferrank.clustering_value(table(), "y", random_state=-1), SettingError, "random_state: -1"),
+    (lambda _: ferrank.tune(table(), "y", grid=5), ColumnTypeError, "grid: 5 is not a mapping"),
+    (lambda _: ferrank.tune(table(), "y", folds="x"), SettingError, "folds: 'x' is not a number of folds"),
+    (lambda _: ferrank.CSVFile("t.csv", header="no"), SettingError, "header: 'no' is neither True nor"),
+    (lambda _: ferrank.CSVFile("t.csv", delimiter=5), SettingError, "delimiter: 5 is not one character"),
+    (lambda _: ferrank.CSVFile("t.csv", encoding=5), SettingError, "encoding: 5 is no name"),
+    (lambda _: ferrank.datasets.load([]), SettingError, "name: no data set is called"),
+    (
+        lambda it: it.top(2, ["genie3"]),
+        SettingError,
+        r"score: no \['genie3'\] in this ranking; it has genie3",
+    ),
+    (lambda it: it.plot(scores=5), SettingError, "scores: 5 is not a list of names of scores"),
+    (lambda it: it.plot(scores=[]), SettingError, "scores: none was given"),
+    (lambda it: it.report(5), ColumnTypeError, "others: 5 is not a mapping of names to rankings"),
+    (lambda it: it.report({"b": 5}), ColumnTypeError, "others: b: 5 is not a ranking"),
+    (lambda it: it.report(title=5), ColumnTypeError, "title: 5 is not a text"),
+    (lambda it: it.clusters.members(["a"]), SettingError, r"feature: \['a'\] is not among"),
+    (lambda it: it.clusters.tree("x"), SettingError, "most: 'x' is not a number"),
+    (
+        lambda _: ferrank.Clusters.from_association(["a", "b"], [1.0], 0.5),
+        DataError,
+        r"association: an array of shape \(1,\); use \(2, 2\)",
+    ),
+    (
+        lambda _: ferrank.Ranking.from_importances(["a"], {}, task="regression"),
+        DataError,
+        "importances: there are none",
+    ),
+    (
+        lambda _: ferrank.Ranking.from_importances(["a"], {"w": ["x"]}, task="regression"),
+        ColumnTypeError,
+        "importances: w: .*use numbers",
+    ),
+    (
+        lambda _: ferrank.Ranking.from_importances(
+            ["a"], {"w": [1.0]}, task="regression", standard_errors={"v": [1.0]}
+        ),
+        SettingError,
+        "standard_errors: no score 'v'",
+    ),
+]
+
+
+WRONG_JUDGEMENTS: list[tuple[Callable[[], Any], type[FerrankError], str]] = [
+    (lambda: judge.resample(table(), "y", n="x"), SettingError, "n: 'x' is not a number of rankings"),
+    (
+        lambda: judge.resample(table(), "y", share="x"),
+        SettingError,
+        r"share: 'x' is not a number in \(0, 1\]",
+    ),
+    (lambda: judge.resample(table(), "y", random_state="x"), SettingError, "random_state: 'x' is no seed"),
+    (lambda: judge.resample(table(), "y", progress=5), SettingError, "progress: 5 is no function"),
+    (lambda: judge.resample(table(), "y", 5), ColumnTypeError, "ranker: 5 is not a ranker"),
+    (lambda: judge.trees(table(), "y", "relief"), ColumnTypeError, "ranker: .* is not a ForestRanker"),
+    (lambda: judge.curves(table(), "y", 5), ColumnTypeError, "rankers: 5 is not a mapping"),
+    (lambda: judge.curves(table(), "y", folds="x"), SettingError, "folds: 'x' is not a number of folds"),
+    (lambda: judge.curves(table(), "y", n_random="x"), SettingError, "n_random: 'x' is not a number"),
+    (lambda: judge.curves(table(), "y", scoring=5), SettingError, "scoring: 5 is no function"),
+    (lambda: judge.curves(table(), "y", sizes=["x"]), ColumnTypeError, "sizes: .*use numbers"),
+    (lambda: judge.curves(table(), "y", hierarchy_decay=5), SettingError, "hierarchy_decay: 5 is not in"),
+    (lambda: judge.evaluate(table(), [], test=table(), target="y", progress=5), SettingError, "progress: 5"),
+    (lambda: judge.evaluate(table(), [], test=table(), target="y", threshold="x"), SettingError, "threshold"),
+    (lambda: judge.aggregate(5), ColumnTypeError, "rankings: 5 is not a sequence of rankings"),
+    (lambda: judge.aggregate([[1.0], ["x"]]), ColumnTypeError, "rankings: .*use numbers"),
+    (lambda: judge.aggregate([[1.0, 2.0]], []), SettingError, r"method: \[\] is not one of mean_rank"),
+    (lambda: judge.aggregate([[1.0, 2.0]], weights=["x"]), ColumnTypeError, "weights: .*use numbers"),
+    (lambda: judge.stability([[1.0, 2.0]] * 2, sizes=["x"]), ColumnTypeError, "sizes: .*use numbers"),
+    (lambda: judge.stability([[1.0, 2.0]] * 2, sizes=[1.5]), SettingError, "sizes: 1.5 is no whole number"),
+    (lambda: judge.rank_distances([[1.0, 2.0]], []), SettingError, r"distance: \[\] is not one of spearman"),
+    (lambda: judge.expected_canberra(3, 5), SettingError, "i: 5 is not in 1 … 3"),
+    (
+        lambda: judge.compare({"a": [1, 2], "b": [2, 1]}, alpha="x"),
+        SettingError,
+        "alpha: 'x' is not a number in",
+    ),
+    (lambda: judge.compare({"a": [1, 2], "b": [2, 1]}, control=[]), SettingError, r"control: no method \[\]"),
+    (lambda: judge.compare({"a": [1, 2]}, lower_is_better="no"), SettingError, "lower_is_better: 'no' is"),
+    (lambda: judge.synthesize("parity", "x"), SettingError, "n_rows: 'x' is not a number of rows"),
+    (
+        lambda: judge.synthesize("linear", n_informative="x"),
+        SettingError,
+        "n_informative: 'x' is not",
+    ),
+    (lambda: judge.synthesize("parity", random_state="x"), SettingError, "random_state: 'x' is no seed"),
+    (lambda: judge.perturb([1.0], "x"), SettingError, r"share: 'x' is not a number in \[0, 1\]"),
+    (lambda: judge.perturb(["x"], 0.5), ColumnTypeError, "importances: .*use numbers"),
+    (lambda: judge.tanimoto(["x"], [1.0]), ColumnTypeError, "importances: .*use numbers"),
+    (lambda: judge.subset_sizes("x"), SettingError, "n_features: 'x' is not a number"),
+    (lambda: judge.subset_sizes(9, "linear", "x"), SettingError, "step: 'x' is not a number"),
+    (lambda: judge.multilabel_measures([1], [[1.0]]), DataError, r"true: an array of shape \(1,\)"),
+    (lambda: judge.multilabel_measures([[1]], [["x"]]), ColumnTypeError, "scores: .*use numbers"),
+    (lambda: judge.multilabel_measures([[1]], [[1]], conventions=5), SettingError, "conventions: 5 is not"),
+    (lambda: judge.precision_recall_area([1], 5), DataError, r"scores: an array of shape \(\)"),
+    (lambda: judge.group_importance(None, 5, Y, {"g": ["a"]}), DataError, "X: no table"),
+    (
+        lambda: judge.group_importance(None, np.ones((2, 1)), Y, 5),
+        ColumnTypeError,
+        "groups: 5 is not",
+    ),
+    (lambda: judge.group_importance(5, np.ones((2, 1)), Y, {"g": ["x0"]}), SettingError, "scoring: "),
+    (
+        lambda: judge.report("r.html", curves=5),
+        ColumnTypeError,
+        "curves: 5 is not what ferrank",
+    ),
+    (lambda: judge.report("r.html", stability=5), ColumnTypeError, "stability: 5 is not what"),
+    (lambda: judge.report("r.html", []), DataError, "rankings: none were given"),
+    (lambda: judge.report_study(5, "r.html"), SettingError, "folder: 5 is no path"),
+    (lambda: judge.read_plan(5), SettingError, "plan: 5 is no path"),
+    (lambda: judge.Study(5, {"f": "forest"}), ColumnTypeError, "data: 5 is not a mapping by name"),
+    (
+        lambda: judge.Study({"d": table()}, {"f": "forest"}, only=5),
+        ColumnTypeError,
+        "only: 5 is not",
+    ),
+    (lambda: judge.Study({"d": table()}, {"f": "forest"}, judge=5), SettingError, "judge: 5 judges nothing"),
+    (lambda: judge.Study({"d": table()}, {"f": "forest"}, folder=5), SettingError, "folder: 5 is no path"),
+    (lambda: judge.BinaryRelevance(inner_settings=5).inner_ranker(), ColumnTypeError, "inner_settings: 5 is"),
+    (lambda: judge.BinaryRelevance(inner=[]).inner_ranker(), SettingError, r"inner: \[\] is neither"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG_JUDGEMENTS)))
+def test_wrong_arguments_of_what_judges_are_named(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, error, message = WRONG_JUDGEMENTS[number]
+    with pytest.raises(error, match=f"^{message}"):
+        call()
+
+
+@pytest.mark.parametrize("number", range(len(WRONG_ARGUMENTS)))
+def test_wrong_arguments_are_named(ranking: ferrank.Ranking, number: int) -> None:
+    call, error, message = WRONG_ARGUMENTS[number]
+    with pytest.raises(error, match=f"^{message}"):
+        call(ranking)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"stable_top": 5}, "stable_top: has no effect without until"),
+        ({"confidence": 0.9}, "confidence: has no effect without until"),
+        ({"ranker": "relief", "turf_features": 5}, "turf_features: has no effect without turf_step"),
+        ({"ranker": "forest", "scope": "partition"}, "scope: has no effect without a dask collection"),
+        ({"block_rows": 10}, "block_rows: for the estimators"),
+        ({"n_features_to_select": 1}, "n_features_to_select: for the estimators"),
+    ],
+)
+def test_settings_without_an_effect_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        ferrank.rank(table(), "y", **settings)
+
+
+def test_a_folder_for_temporary_files_is_there_even_if_none_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ResourceError, match="temp_dir: there is no folder .*nowhere; make it first"):
+        rank(table(), temp_dir=tmp_path / "nowhere")
+    assert len(rank(table(), temp_dir=tmp_path)) == 1
+
+
+def test_weights_are_one_for_each_row() -> None:
+    with pytest.raises(DataError, match="sample_weight: 5 is a single number; give each row one weight"):
+        rank(np.ones((N, 2)), Y, sample_weight=5)
+    with pytest.raises(DataError, match="sample_weight: 5 is a single number"):
+        ForestRanker().fit(np.column_stack([Y, Y]), Y, sample_weight=5)
+
+
+def test_no_rows_are_said_to_be_none() -> None:
+    X = np.ones((N, 2))
+    for target in (Y[:0], []):
+        with pytest.raises(DataError, match="data: there are no rows"):
+            rank(X[:0], target)
+    with pytest.raises(SettingError, match="target: no target was given"):
+        rank(X[:0], None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Such as that the target is constant.
+        with pytest.raises(DataError, match="table: there are no rows"):
+            rank(table().slice(0, 0))
+
+
+def test_the_joint_ranker_is_not_told_to_use_rows_without_a_target() -> None:
+    with pytest.raises(DataError, match=r"unlabelled=\"use\" in a forest .* or in Relief, or fill them in"):
+        ferrank.rank(table(gap=np.where(np.arange(N) == 3, np.nan, Y)), "gap", ranker="joint")
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,y\n1,\xe4\n2,\x81\n")
+    with (
+        pytest.warns(UnicodeWarning),
+        pytest.raises(DataError, match="no text of the encoding .* say another"),
+    ):
+        rank(path)
+    path.write_bytes(b"a,y\n" + b"1,2\n" * 3_000_000 + b"1,\x81\n")
+    with pytest.raises(DataError, match="no text of the encoding .* say another"):
+        rank(ferrank.CSVFile(path, encoding="cp1252"))

@@ -267,7 +267,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
             fr.SettingError,
             "conventions: 'weka' is not 'textbook' or 'clus'",
         ),
-        ([], SMALL, {"threshold": 1.5}, fr.SettingError, "threshold: 1.5 is not in 0 … 1"),
+        ([], SMALL, {"threshold": 1.5}, fr.SettingError, r"threshold: 1.5 is not in \[0, 1\]"),
         ([], SMALL, {"unlabelled": "keep"}, fr.SettingError, "unlabelled: 'keep'"),
         ([], SMALL, {"label_weights": [1.0]}, fr.SettingError, "for multi-label targets, not for regression"),
         ([], {"a": [1.0], "y": [1.0]}, {}, fr.DataError, "no column 'b', which the training data have"),

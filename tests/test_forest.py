@@ -312,7 +312,7 @@ def test_wrong_settings_are_named(numbers: Numbers, settings: dict[str, Any], me
         (np.zeros((150, 2, 2)), DataError, r"shape \(150, 2, 2\)"),
         (np.array([1, "a", None] * 50, dtype=object), ColumnTypeError, "y: .*use one type"),
         (np.arange(150).astype("datetime64[s]"), ColumnTypeError, "y: an array of datetime64"),
-        (np.where(np.arange(150) == 3, np.inf, 1.0), DataError, "column 'y': the value inf was found"),
+        (np.where(np.arange(150) == 3, np.inf, 1.0), DataError, "X: target 'y': the value inf was found"),
     ],
 )
 def test_wrong_targets_are_named(numbers: Numbers, y: Any, error: type[Exception], message: str) -> None:

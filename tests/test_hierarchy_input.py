@@ -171,7 +171,7 @@ def test_broken_edge_files_are_named(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"hierarchy_decay": 0.0}, "hierarchy_decay: 0 is not in"),
+        ({"hierarchy_decay": 0.0}, "hierarchy_decay: 0.0 is not in"),
         (
             {"hierarchy_decay": 1.5, "hierarchy": None, "task": "hierarchical"},
             "hierarchy_decay: 1.5 is not in",
@@ -199,7 +199,7 @@ def test_targets_that_do_not_fit_are_named() -> None:
         fr.rank(TABLE, "x0")
     with pytest.raises(fr.DataError, match=r"column 'y': hierarchy: the path 'a//b' has an empty part"):
         fr.rank(TABLE.set_column(3, "y", pa.array([["a//b"]] * 40)), "y")
-    with pytest.raises(fr.DataError, match="column 'y': a list of labels misses one"):
+    with pytest.raises(fr.DataError, match="target 'y': a list of labels misses one"):
         rank(TABLE.set_column(3, "y", pa.array([["animal", None]] * 40)))
     with pytest.raises(fr.ColumnTypeError, match="column 'y' is of type List"):
         rank(TABLE.set_column(3, "y", pa.array([[1, 2]] * 40)))

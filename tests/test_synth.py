@@ -87,7 +87,7 @@ def test_same_seed_same_data_and_every_name_can_be_drawn():
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"name": "triple"}, "unknown synthetic data 'triple'; use one of single, pair"),
+        ({"name": "triple"}, "name: 'triple' is not one of single, pair"),
         ({"name": "combined", "n_features": 26}, "n_features: 26 is too few for combined; use 27"),
         ({"name": "parity", "n_rows": 0}, "n_rows: 0 is too few"),
         ({"name": "multilabel"}, "n_targets: 1 is too few for multilabel; use 2"),

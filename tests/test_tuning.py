@@ -147,7 +147,7 @@ def test_a_search_is_a_ranker_of_tables_and_studies(tmp_path: Path) -> None:
     ("asked", "message"),
     [
         ({"folds": 40}, "folds: 40 of 60 rows with a target"),
-        ({"folds": 1}, "folds: 1 of 60 rows"),
+        ({"folds": 1}, "folds: 1 is not a number of folds; use 2 or more"),
         ({"grid": {"supervision": ()}}, "grid: nothing to try"),
         ({"grid": {"supervision": (2,)}}, "supervision: 2 is not in 0 … 1"),
         (

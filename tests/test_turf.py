@@ -85,9 +85,8 @@ def test_finds_a_pair_that_one_run_does_not() -> None:
         X = rng.integers(3, size=(300, 400)).astype(float)
         y = (X[:, 0] + X[:, 1]) % 3 > 0
         for step in found:
-            ranker = fr.ReliefRanker(
-                neighborhood="multisurf", turf_step=step, turf_features=20, categorical_features=range(400)
-            )
+            turf = {} if step is None else {"turf_step": step, "turf_features": 20}
+            ranker = fr.ReliefRanker(neighborhood="multisurf", categorical_features=range(400), **turf)
             top = ranker.fit(X, y).result_.order()[:2]
             found[step] += set(top) == {0, 1}
     assert found[0.5] >= found[None] + 2
@@ -128,6 +127,9 @@ def test_files_several_scores_resume_and_the_shell(tmp_path: Path) -> None:
         ({"turf_step": 0}, "turf_step: 0 is neither a number of features nor a share"),
         ({"turf_step": 1.0}, "turf_step: 1.0 leaves no feature"),
         ({"turf_step": "half"}, "turf_step: 'half' is neither"),
+        ({"turf_step": float("nan")}, "turf_step: nan is neither"),
+        ({"turf_step": float("inf")}, "turf_step: inf is neither"),
+        ({"turf_features": 20}, "turf_features: has no effect without turf_step"),
         ({"turf_step": 0.5, "turf_features": 0}, "turf_features: 0 is neither"),
         ({"turf_step": 0.5, "turf_features": 1.5}, "turf_features: 1.5 is neither"),
         ({"turf_step": 0.5, "target_draws": 60}, "turf_step: p-values of target_draws"),

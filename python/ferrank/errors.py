@@ -99,7 +99,7 @@ class UnavailableError(SettingError, AttributeError):
 
 
 class ColumnTypeError(FerrankError, TypeError):
-    """Data of a type that cannot be ranked.
+    """Data of a type that cannot be ranked, or an object of the wrong type in the place of a ranking, say.
 
     Examples
     --------

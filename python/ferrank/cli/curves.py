@@ -82,7 +82,9 @@ def add_to(commands: Any) -> None:
     group.add_argument(
         "--step", dest="size_step", type=positive, metavar="N", help="of sizes other than paper"
     )
-    group.add_argument("--random-rankings", type=int, metavar="N", help="in each split; default: 100 in all")
+    group.add_argument(
+        "--random-rankings", dest="n_random", type=int, metavar="N", help="in each split; default: 100 in all"
+    )
     group.add_argument("--jobs", type=int, metavar="N", help="splits at once; default: 1, -1 is all cores")
     group = parser.add_argument_group("results")
     group.add_argument("-o", "--output", metavar="FILE.csv", help="save the points of the curves")
@@ -119,7 +121,7 @@ def _run(chosen: argparse.Namespace) -> None:
             step=chosen.size_step,
             folds=chosen.folds,
             repeats=chosen.repeats,
-            n_random=chosen.random_rankings,
+            n_random=chosen.n_random,
             random_state=vars(chosen).get("random_state", 0),
             n_jobs=chosen.jobs,
             progress=progress,

@@ -29,12 +29,14 @@ def examples(*calls: str) -> str:
 
 
 def count_or_share(text: str) -> int | float:
-    """Parse a number, or with a decimal point a share.
+    """Parse a number, or with a decimal point a share; neither is negative.
 
     >>> count_or_share("10"), count_or_share("0.5")
     (10, 0.5)
     """
     value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError(text)
     return int(text) if text.lstrip("+-").isdigit() else value
 
 

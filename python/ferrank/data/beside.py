@@ -6,6 +6,7 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ferrank._core import Source
 from ferrank.data.source import is_lazy
@@ -40,8 +41,10 @@ def target_names(data: Any, target: Any) -> list[str] | None:
     is_table = isinstance(target, Mapping) or getattr(target, "ndim", 1) != 1
     if is_lazy(target) or is_table or not all(isinstance(name, str) for name in target):
         return None
-    # A class for each row looks like names of columns, but these occur once.
+    # A class for each row looks like names of columns, but these occur once; of no rows there are none.
     n_rows, names = (None, ()) if is_lazy(data) else _rows_and_names(data)
+    if n_rows == len(target) == 0:
+        return None
     are_names = len(set(target)) == len(target) and all(name in names for name in target)
     return list(target) if are_names or len(target) != n_rows else None
 
@@ -101,6 +104,8 @@ def join_values(X: Any, values: Mapping[str, Any], *, is_labels: bool) -> tuple[
     y = values.get("target")
     if isinstance(X, Mapping) or (isinstance(X, Sequence) and X and isinstance(X[0], Mapping)):
         X = arrow_table(X)
+    if isinstance(X, np.ndarray | pa.Table) and X.shape[0] == 0:
+        raise DataError("data: there are no rows (0 samples)")
     if isinstance(X, np.ndarray) and X.ndim != 2:
         raise DataError(f"data: an array of {X.ndim} dimensions; use (n_rows, n_columns)")
     source, names = join(

@@ -11,7 +11,7 @@ from ferrank.data.categories import CategoricalFeatures, categorical_names, is_f
 from ferrank.data.classes import integer_targets, roles_of
 from ferrank.data.hierarchy import edges_of
 from ferrank.data.opening import Folder
-from ferrank.data.parameters import suggests
+from ferrank.data.parameters import names_of, suggests
 from ferrank.data.source import is_lazy, open_source
 from ferrank.data.values import holds_label_sets
 from ferrank.errors import ColumnTypeError, SettingError
@@ -90,7 +90,7 @@ class Dataset:
         self.sample_weight = None if "sample_weight" in self.beside else sample_weight
         self.groups = None if "groups" in self.beside else groups
         self.target_last, self.labels, self.task, self.hierarchy = target_last, labels, task, hierarchy
-        self.drop = [drop] if isinstance(drop, str) else list(drop)
+        self.drop = names_of(drop, "drop")
         self.data = data
         self.categorical_features = categorical_features
         self._source: _core.Source | None = None
@@ -145,7 +145,7 @@ class Dataset:
         roles = {
             "target": self.target,
             "target_last": self.target_last,
-            "task": self.task or task,
+            "task": task if self.task is None else self.task,
             "classes": [],
             "categorical_features": self._categorical_names(),
             "hierarchy": edges_of(hierarchy if self.hierarchy is None else self.hierarchy),
@@ -208,7 +208,9 @@ class Dataset:
     def holds_label_sets(self, task: str | None, hierarchy: Any) -> bool:
         """Return True if the target holds a set of labels for each row; parameters as in :meth:`roles`."""
         hierarchy = hierarchy if self.hierarchy is None else self.hierarchy
-        return holds_label_sets(self.task or task, hierarchy, self.beside.get("target"))
+        return holds_label_sets(
+            task if self.task is None else self.task, hierarchy, self.beside.get("target")
+        )
 
     def _name_values(self) -> None:
         """Make columns, which have names, of the values that lie beside the rows in memory."""

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ferrank.data.opening import Folder, Passes, numbered, reading, regular, unpacking
+from ferrank.data.parameters import flag_of
 from ferrank.errors import DataError, SettingError
 from ferrank.escape import visible
 
@@ -81,10 +82,14 @@ class CSVFile:
     decimal: str | None = None
 
     def __post_init__(self) -> None:
-        if self.delimiter is not None and len(self.delimiter) != 1:
+        if self.delimiter is not None and (not isinstance(self.delimiter, str) or len(self.delimiter) != 1):
             raise SettingError(f"delimiter: {self.delimiter!r} is not one character")
+        if self.header is not None:
+            flag_of(self.header, "header")
         if self.decimal not in (None, ".", ","):
             raise SettingError(f"decimal: {self.decimal!r} is neither '.' nor ','")
+        if not isinstance(self.encoding, str | None):
+            raise SettingError(f"encoding: {self.encoding!r} is no name; use utf-8 or cp1250, for example")
         try:
             codecs.lookup(self.encoding or "utf-8")
         except LookupError as error:
@@ -197,6 +202,8 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part
         except pa.ArrowInvalid as error:
             what = _explain_ragged(partial(_stream, file, block, None, {}), str(error))
             raise DataError(f"{path}: {what or error}") from None
+        except UnicodeDecodeError:
+            raise DataError(f"{path}: {_UNDECODED}") from None
         schema = opened.schema
         has_no_values = is_part and pa.null() in schema.types and _is_one_block(opened)
         without_values = pa.null() if has_no_values else pa.float64()
@@ -277,8 +284,16 @@ def _stream(
     )
 
 
+_UNDECODED = (
+    "is no text of the encoding that it seems to have; say another, CSVFile(path, encoding='cp1250'), for "
+    "example, if it is a CSV file at all"
+)
+
+
 def _explain(schema: pa.Schema, make: Callable[..., pa.csv.CSVStreamingReader], message: str) -> str:
     """Word an error of a pass for people: which row or column, which value, what to do."""
+    if "codec can't decode" in message:
+        return _UNDECODED
     if ragged := _explain_ragged(make, message):
         return ragged
     found = re.search(r"CSV column #(\d+):.*?error to ([\w\[\]]+): (.*)", message, re.DOTALL)

@@ -78,7 +78,7 @@ def check_temp_dir(temp_dir: Folder) -> None:
     """Raise an error if no temporary file can be made in ``temp_dir``."""
     if temp_dir is None:
         return
-    if not Path(temp_dir).is_dir():
+    if not path_of(temp_dir, "temp_dir").is_dir():
         raise ResourceError(f"temp_dir: there is no folder {temp_dir}; make it first, or leave it out")
     if not os.access(temp_dir, os.W_OK):
         raise ResourceError(f"temp_dir: {temp_dir} cannot be written to; name another folder")

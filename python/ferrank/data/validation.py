@@ -134,13 +134,15 @@ def _called(names: list[str], targets: list[Column], y: Any) -> list[Column]:
 
 
 def _weights(given: Any, n_rows: int) -> np.ndarray[Any, Any]:
-    """Return the weight of each row; a single number is the weight of every row."""
+    """Return the weight of each row."""
     try:
         weights = np.asarray(unmasked(given), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ColumnTypeError(f"sample_weight: {error}; use numbers") from error
     if weights.ndim == 0:
-        weights = np.full(n_rows, weights)
+        raise DataError(
+            f"sample_weight: {given!r} is a single number; give each row one weight, or leave it out"
+        )
     if weights.shape != (n_rows,):
         raise DataError(
             f"sample_weight: an array of shape {weights.shape} for {n_rows} rows; give each row one weight"

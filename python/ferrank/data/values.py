@@ -29,6 +29,8 @@ Column = tuple[str, Any]
 
 def group_column(groups: Any, name: str = "groups") -> Any:
     """Return a value for each row, such as its group, as an Arrow array; NaN and None are missing."""
+    if not hasattr(groups, "__len__") and not is_arrow(groups) and np.ndim(groups) == 0:
+        raise ColumnTypeError(f"{name}: {groups!r} is no array; give a value for each row, or name a column")
     try:
         if isinstance(groups, pa.Table):
             groups = groups.column(0)

@@ -220,8 +220,8 @@ def describe(name: str) -> Description:
     >>> ferrank.datasets.describe("iris").licence
     'CC BY 4.0'
     """
-    if name not in _ALL:
-        raise SettingError(f"name: no data set is called '{name}'; {hint(name, _ALL)}")
+    if not isinstance(name, str) or name not in _ALL:
+        raise SettingError(f"name: no data set is called {name!r}; {hint(name, _ALL)}")
     return _ALL[name]
 
 

@@ -135,7 +135,8 @@ class _Run:
             raise DataError("data: the collection has no partitions")
         self._batches = self._batched(roles, alone=compare)
         counts = self._compute(self._counts(self._batches, roles, None), "counting")
-        schema = columns_of([count.schema for of_batch in counts for count in of_batch])
+        in_order = roles["target_last"] is not None
+        schema = columns_of([count.schema for of_batch in counts for count in of_batch], in_order=in_order)
         if roles["task"] is None:
             roles |= roles_of(count.integer_targets for of_batch in counts for count in of_batch)
         self._asked = (schema, roles, self._settings)

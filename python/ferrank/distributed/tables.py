@@ -100,7 +100,8 @@ def _slices(table: pa.Table, lengths: Sequence[int]) -> Iterator[pa.Table]:
 def batch(first: int, make: Callable[..., pa.Table], width: int, *parts: Any) -> Batch:
     """Return the partitions from number ``first`` on, each made of ``width`` of ``parts`` by ``make``."""
     pieces = (parts[start : start + width] for start in range(0, len(parts), width))
-    return Batch.of(first, (make(number, *piece) for number, piece in enumerate(pieces, first)))
+    made = (make(number, *piece) for number, piece in enumerate(pieces, first))
+    return Batch.of(first, map(_without_types_of_nothing, made))
 
 
 def unchanged(batch: Batch, checksums: Sequence[int]) -> Batch:
@@ -180,17 +181,37 @@ def _table(part: Any, what: str) -> pa.Table:
         if part.ndim != 2:
             raise ColumnTypeError(f"{what}: an array of {part.ndim} dimensions; use (n_rows, n_columns)")
         part = {f"x{number}": column for number, column in enumerate(part.T)}
-    return _without_empty_dictionaries(arrow_table(part))
+    return arrow_table(part)
 
 
-def _without_empty_dictionaries(table: pa.Table) -> pa.Table:
-    """Return ``table`` without the types of dictionaries that have no entries, which say nothing."""
+_NO_VALUES = {b"ferrank:type": b"float64"}
+"""Metadata of a column of numbers all of which are missing: pandas makes it of texts as well."""
+
+
+def _without_types_of_nothing(table: pa.Table) -> pa.Table:
+    """Return ``table`` without the types of columns that say nothing of other partitions.
+
+    These are dictionaries without entries, and numbers all of which are missing.
+    """
     for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type) and not any(
-            len(chunk.dictionary) for chunk in table.column(place).chunks
-        ):
-            table = table.set_column(place, pa.field(field.name, pa.null()), pa.nulls(table.num_rows))
+        column, metadata = table.column(place), None
+        if pa.types.is_dictionary(field.type):
+            says_nothing = not any(len(chunk.dictionary) for chunk in column.chunks)
+        else:
+            says_nothing, metadata = _is_all_nan(column), _NO_VALUES
+        if says_nothing:
+            empty = pa.field(field.name, pa.null(), metadata=metadata)
+            table = table.set_column(place, empty, pa.nulls(table.num_rows))
     return table
+
+
+def _is_all_nan(column: pa.ChunkedArray) -> bool:
+    """Return whether a column has rows, is of floating-point numbers, and all of these are missing."""
+    if not pa.types.is_floating(column.type) or len(column) == 0:
+        return False
+    first = column[0].as_py()
+    is_missing = first is None or first != first
+    return is_missing and bool(pc.all(pc.is_null(column, nan_is_null=True)).as_py())
 
 
 def _side_columns(
@@ -257,8 +278,10 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         ) from error
 
 
-def columns_of(parts: Sequence[pa.Schema]) -> pa.Schema:
-    """Return the schema to which all partitions can be brought.
+def columns_of(parts: Sequence[pa.Schema], *, in_order: bool = False) -> pa.Schema:
+    """Return the schema to which all partitions can be brought, with the columns in the order of the first.
+
+    ``in_order`` says that the columns of all have to be in this order, since roles go by it.
 
     A partition without any value of a column may have it in another type, and one may lack categories that
     others have: dictionaries of texts become plain columns, texts of all kinds one, and types are widened.
@@ -266,17 +289,25 @@ def columns_of(parts: Sequence[pa.Schema]) -> pa.Schema:
     """
     names = parts[0].names
     for number, schema in enumerate(parts):
-        if schema.names != names:
-            found = next(iter(set(schema.names) ^ set(names)), None)
-            what = f"column '{found}' is not in both" if found else "the columns are in another order"
-            raise DataError(f"partition {number}: its columns are not those of partition 0: {what}")
-    return pa.schema([_widened([schema.field(n) for schema in parts]) for n in range(len(names))])
+        found = next(iter(set(schema.names) ^ set(names)), None)
+        if found is not None:
+            raise DataError(
+                f"partition {number}: its columns are not those of partition 0: column '{found}' is not in "
+                "both; give all partitions the same columns"
+            )
+        if in_order and schema.names != names:
+            raise DataError(
+                f"partition {number}: its columns are in another order than those of partition 0; name the "
+                "targets instead of target_last"
+            )
+    return pa.schema([_widened([schema.field(name) for schema in parts]) for name in names])
 
 
 def _widened(fields: Sequence[pa.Field]) -> pa.Field:
     """Return the field that holds what each of ``fields``, those of a column in each partition, can."""
-    widest = _plain(fields[0])
-    for number, field in enumerate(fields):
+    known = [(number, field) for number, field in enumerate(fields) if field.metadata != _NO_VALUES]
+    widest = _plain(known[0][1]) if known else pa.field(fields[0].name, pa.float64())
+    for number, field in known:
         both = [pa.schema([widest]), pa.schema([_plain(field)])]
         try:
             widest = pa.unify_schemas(both, promote_options="permissive").field(0)
@@ -285,6 +316,9 @@ def _widened(fields: Sequence[pa.Field]) -> pa.Field:
                 f"partition {number}: column '{field.name}' is {field.type}, in the partitions before "
                 f"{widest.type}; use one type"
             ) from error
+    if len(known) < len(fields) and pa.types.is_integer(widest.type):
+        # As pandas has integers some of which are missing.
+        widest = widest.with_type(pa.float64())
     is_nominal = any(pa.types.is_dictionary(field.type) for field in fields)
     if not is_nominal or is_text(widest.type) or pa.types.is_null(widest.type):
         return widest

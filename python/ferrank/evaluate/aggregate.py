@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import beta
 
+from ferrank.data.parameters import choice_of, floats_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.ranks import Several, align, kendall, ranks, spearman
 from ferrank.ranking import Ranking
@@ -60,8 +61,7 @@ def aggregate(
     >>> found.top(3), found.importances().round(2).tolist()
     (['x0', 'x1', 'x2'], [0.83, 0.67, 0.0])
     """
-    if method not in _METHODS:
-        raise SettingError(f"method: unknown method '{method}'; use one of {', '.join(_METHODS)}")
+    choice_of(method, "method", _METHODS)
     features, importances = align(rankings, score)
     share = _shares(weights, len(importances), method)
     values, errors = _METHODS[method](importances, share)
@@ -106,8 +106,7 @@ def rank_distances(
     >>> rank_distances([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0]]).tolist()
     [[0.0, 2.0], [2.0, 0.0]]
     """
-    if distance not in _DISTANCES:
-        raise SettingError(f"distance: unknown distance '{distance}'; use one of {', '.join(_DISTANCES)}")
+    choice_of(distance, "distance", _DISTANCES)
     _, importances = align(rankings, score)
     return _DISTANCES[distance](ranks(importances))
 
@@ -117,7 +116,7 @@ def _shares(weights: Sequence[float] | None, n: int, method: str) -> Array:
         return np.full(n, 1 / n)
     if method == "robust":
         raise SettingError("weights: robust rank aggregation has none; use mean_rank or borda")
-    found = np.asarray(weights, dtype=np.float64)
+    found = floats_of(weights, "weights")
     if found.shape != (n,):
         raise DataError(f"weights: {found.size} weights for {n} rankings")
     if not np.isfinite(found).all() or (found < 0).any() or found.sum() == 0:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from ferrank.data.parameters import flag_of, number_of
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.extra import need
 
@@ -192,12 +193,12 @@ def compare(
     >>> found.methods, found.mean_rank.tolist(), round(found.friedman[1], 4)
     (['a', 'b', 'c'], [1.0, 2.0, 3.0], 0.0183)
     """
-    if not 0 < alpha < 1:
-        raise SettingError(f"alpha: {alpha} is not in (0, 1)")
+    alpha = number_of(alpha, "alpha", "(0, 1)", lambda value: 0 < value < 1)
+    lower_is_better = flag_of(lower_is_better, "lower_is_better")
     names, values = _results(results)
     values = significant(values)
-    if control is not None and control not in names:
-        raise SettingError(f"control: no method '{control}'; there are {', '.join(names)}")
+    if control is not None and not (isinstance(control, str) and control in names):
+        raise SettingError(f"control: no method {control!r}; there are {', '.join(names)}")
     ranked = stats.rankdata(values if lower_is_better else -values, axis=1)
     order = np.argsort(ranked.mean(axis=0), kind="stable")
     names, values, ranked = [names[number] for number in order], values[:, order], ranked[:, order]

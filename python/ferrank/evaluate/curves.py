@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 
-from ferrank.data.parameters import suggests
+from ferrank.data.parameters import count_of, decay_of, kind_of, seed_of_splits, suggests
 from ferrank.errors import SettingError
 from ferrank.evaluate.models import error_of, model_for
 from ferrank.evaluate.rankings import collect
@@ -28,7 +28,7 @@ from ferrank.evaluate.rows import Rows, read_rows
 from ferrank.evaluate.sizes import subset_sizes
 from ferrank.evaluate.splits import RANDOM, Work, splits_of
 from ferrank.evaluate.stability import Stability, stability
-from ferrank.progress import Progress
+from ferrank.progress import Progress, check_function
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import RANKERS, ranker_of
 from ferrank.rankers.registry import dataset_of
@@ -298,6 +298,18 @@ def curves(
     True
     """
     check_processes(n_jobs)
+    check_function(progress)
+    folds, repeats = (
+        count_of(folds, "folds", "folds", least=2),
+        count_of(repeats, "repeats", "repetitions", 1),
+    )
+    random_state = seed_of_splits(random_state)
+    if rankers is not None:
+        kind_of(rankers, Mapping, "rankers", "a mapping of names to rankers")
+    if scoring is not None and not callable(scoring):
+        raise SettingError(
+            f"scoring: {scoring!r} is no function; use one of true and predicted values, or None"
+        )
     dataset = dataset_of(
         data,
         target=target,
@@ -308,7 +320,7 @@ def curves(
         drop=drop,
         groups=groups,
     )
-    rows = read_rows(dataset.source(), dataset.roles(), hierarchy_decay)
+    rows = read_rows(dataset.source(), dataset.roles(), decay_of(hierarchy_decay))
     rows.require_labels("curves")
     if not rankers and n_random == 0:
         raise SettingError("rankers: there are none, and no random rankings; nothing would be drawn")
@@ -368,6 +380,4 @@ def _checked(rankers: Mapping[str, Any], rows: Rows) -> dict[str, Ranker | Array
 def _random_count(n_random: int | None, n_splits: int) -> int:
     if n_random is None:
         return -(-100 // max(n_splits, 1))
-    if n_random < 0:
-        raise SettingError(f"n_random: {n_random} must be 0 or more")
-    return n_random
+    return count_of(n_random, "n_random", "random rankings")

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferrank.errors import SettingError
+from ferrank.data.parameters import count_of, generator_of, kind_of, names_of
+from ferrank.errors import DataError, SettingError
 from ferrank.ranking import Clusters
 
 if TYPE_CHECKING:
@@ -74,14 +75,17 @@ def group_importance(
     import pandas as pd
     from sklearn.metrics import check_scoring
 
-    if n_repeats < 2:
-        raise SettingError(f"n_repeats: {n_repeats} is too few for an error; use 2 or more")
+    n_repeats, rng = count_of(n_repeats, "n_repeats", "repetitions", least=2), generator_of(random_state)
     named = _named(groups)
+    if len(getattr(X, "shape", ())) != 2:
+        raise DataError("X: no table; give a frame, or an array of shape (n_rows, n_features)")
     columns = list(X.columns) if hasattr(X, "columns") else [f"x{number}" for number in range(X.shape[1])]
     places = {name: _places(name, features, columns) for name, features in named.items()}
-    score = check_scoring(model, scoring=scoring)
+    try:
+        score = check_scoring(model, scoring=scoring)
+    except (TypeError, ValueError) as error:
+        raise SettingError(f"scoring: {error}") from error
     whole = score(model, X, y)
-    rng = np.random.default_rng(random_state)
     orders = [rng.permutation(len(X)) for _ in range(n_repeats)]
     losses = np.array(
         [[whole - score(model, _permuted(X, at, order), y) for order in orders] for at in places.values()]
@@ -100,7 +104,8 @@ def group_importance(
 def _named(groups: Clusters | Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     if isinstance(groups, Clusters):
         return {name: groups.members(name) for name in groups.representatives()}
-    return {name: list(features) for name, features in groups.items()}
+    kind_of(groups, Mapping, "groups", "clusters or a mapping of names to features")
+    return {name: names_of(features, f"groups: {name}") for name, features in groups.items()}
 
 
 def _places(group: str, features: list[str], columns: list[Any]) -> list[int]:

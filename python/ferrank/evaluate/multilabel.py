@@ -28,11 +28,13 @@ The engine computes them (crate ``ferrank-measures``), for scores of permutation
 (``permutation_measures`` of :class:`ferrank.ForestRanker`).
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ferrank import _core
+from ferrank.data.parameters import choice_of, floats_of, number_of
+from ferrank.errors import DataError
 
 __all__ = ["Conventions", "multilabel_measures", "precision_recall_area"]
 
@@ -86,11 +88,11 @@ def multilabel_measures(
     (0.5, 0.5, [1.0, 1.0])
     """
     found, auprc, auroc = _core.multilabel_measures(
-        np.asarray(true, dtype=bool),
-        np.asarray(scores, dtype=np.float64),
-        None if label_weights is None else np.asarray(label_weights, dtype=np.float64),
-        conventions,
-        threshold,
+        _array(true, "true", 2).astype(bool),
+        _array(scores, "scores", 2),
+        None if label_weights is None else _array(label_weights, "label_weights", 1),
+        choice_of(conventions, "conventions", get_args(Conventions)),
+        number_of(threshold, "threshold", "[0, 1]", lambda value: 0 <= value <= 1),
     )
     return dict(found), {"auprc": auprc, "auroc": auroc}
 
@@ -119,7 +121,14 @@ def precision_recall_area(true: Array, scores: Array, weights: Array | None = No
     0.7917
     """
     return _core.precision_recall_area(
-        np.asarray(true, dtype=bool),
-        np.asarray(scores, dtype=np.float64),
-        None if weights is None else np.asarray(weights, dtype=np.float64),
+        _array(true, "true", 1).astype(bool),
+        _array(scores, "scores", 1),
+        None if weights is None else _array(weights, "weights", 1),
     )
+
+
+def _array(values: Any, name: str, n_dimensions: int) -> Array:
+    found = floats_of(values, name)
+    if found.ndim != n_dimensions:
+        raise DataError(f"{name}: an array of shape {found.shape}; use one of {n_dimensions} dimensions")
+    return found

@@ -30,13 +30,13 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.categories import is_text
 from ferrank.data.opening import Passes
-from ferrank.data.parameters import suggests
+from ferrank.data.parameters import decay_of, number_of, suggests
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.evaluation import UNWEIGHTED, Evaluation
 from ferrank.evaluate.measures import class_measures, number_measures, variance_of
 from ferrank.evaluate.multilabel import Conventions, multilabel_measures
 from ferrank.evaluate.rankings import Rankings, collect
-from ferrank.progress import Progress
+from ferrank.progress import Progress, check_function
 from ferrank.rankers.registry import dataset_of
 from ferrank.resources import threads_of
 from ferrank.run import finish
@@ -132,8 +132,8 @@ def evaluate(
     True
     """
     begin = time.monotonic()
-    if not 0 <= threshold <= 1:
-        raise SettingError(f"threshold: {threshold} is not in 0 … 1; use the least share of neighbours")
+    check_function(progress)
+    threshold = number_of(threshold, "threshold", "[0, 1]", lambda value: 0 <= value <= 1)
     dataset = dataset_of(
         train,
         target=target,
@@ -162,7 +162,7 @@ def evaluate(
     }
     asked = settings | {
         "rankings": [one.tolist() for one in importances],
-        "hierarchy_decay": hierarchy_decay,
+        "hierarchy_decay": decay_of(hierarchy_decay),
     }
     found = finish(_core.neighbors(source, other, roles, asked, threads_of(n_jobs)), progress)
     if found["task"] == "hierarchical":

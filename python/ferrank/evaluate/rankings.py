@@ -140,6 +140,8 @@ def to_rankings(rankings: Rankings) -> dict[str, Ranking]:
         The message names the file or the ranking; also where a ranking is of other features than the first.
     """
     everything = collect(rankings)
+    if not everything:
+        raise DataError("rankings: none were given; at least 1 is needed")
     named = next((one.features for one in everything if one.features is not None), None)
     features = named or [f"x{number}" for number in range(len(everything[0].values))]
     for one in everything:

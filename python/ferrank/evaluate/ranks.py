@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau, rankdata
 
+from ferrank.data.parameters import floats_of, kind_of
 from ferrank.errors import DataError
 from ferrank.ranking import Ranking
 
@@ -44,6 +45,9 @@ def align(rankings: Several, score: str | None = None) -> tuple[list[str], Array
     DataError
         There are none, they rank different features, or an importance is not a number.
     """
+    kind_of(
+        rankings, (Sequence, np.ndarray), "rankings", "a sequence of rankings, or an array of importances"
+    )
     if len(rankings) == 0:
         raise DataError("rankings: none were given; at least 1 is needed")
     first = rankings[0]
@@ -56,7 +60,7 @@ def align(rankings: Several, score: str | None = None) -> tuple[list[str], Array
         widths = {np.asarray(one).shape for one in rankings}
         if len(widths) > 1 or len(next(iter(widths))) != 1:
             raise DataError(f"rankings: importances of shapes {sorted(widths)}; use one row for each ranking")
-        importances = np.asarray(rankings, dtype=np.float64)
+        importances = floats_of(rankings, "rankings")
         features = [f"x{number}" for number in range(importances.shape[1])]
     if np.isnan(importances).any():
         number, feature = np.argwhere(np.isnan(importances))[0]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ferrank.data.parameters import kind_of
 from ferrank.errors import DataError
 from ferrank.evaluate.extra import need
 from ferrank.evaluate.measures import MEASURES
@@ -82,6 +83,7 @@ def report(
     True
     """
     target = check_path(path, PAGE_SUFFIXES)
+    _check_parts(evaluation, curves, stability, comparison)
     if all(part is None for part in (rankings, evaluation, curves, stability, comparison)):
         raise DataError("report: there is nothing to report; give rankings, an evaluation or curves")
     page = Report(
@@ -90,6 +92,26 @@ def report(
         sections=_sections(evaluation, curves, stability, comparison),
     )
     page.save(target)
+
+
+def _check_parts(evaluation: object, curves: object, stability: object, comparison: object) -> None:
+    from ferrank.evaluate.compare import Comparison
+    from ferrank.evaluate.curves import Curves
+    from ferrank.evaluate.evaluation import Evaluation
+    from ferrank.evaluate.stability import Stability
+
+    parts: list[tuple[str, type, object]] = [
+        ("evaluation", Evaluation, evaluation),
+        ("curves", Curves, curves),
+        ("comparison", Comparison, comparison),
+    ]
+    named = stability.values() if isinstance(stability, Mapping) else [stability]
+    for name, kind, part in [*parts, *(("stability", Stability, one) for one in named)]:
+        if part is not None:
+            kind_of(part, kind, name, f"what ferrank.evaluate.{_MAKERS[name]} returns")
+
+
+_MAKERS = {"evaluation": "evaluate", "curves": "curves", "comparison": "compare", "stability": "stability"}
 
 
 def _sections(

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
+from ferrank.data.parameters import count_of, generator_of, kind_of, number_of
 from ferrank.errors import SettingError
 from ferrank.evaluate.rows import read_rows
-from ferrank.progress import Progress
+from ferrank.progress import Progress, check_function
 from ferrank.rankers.accumulator import accumulate
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import ranker_of
@@ -69,11 +70,11 @@ def resample(
     >>> [found.top(1) for found in resample({"a": a, "b": b, "y": a}, "y", n=2)]
     [['a'], ['a']]
     """
-    if n < 1:
-        raise SettingError(f"n: {n} must be 1 or more")
-    if share is not None and not 0 < share <= 1:
-        raise SettingError(f"share: {share} is not in (0, 1]")
-    ranker = ForestRanker() if ranker is None else ranker_of(ranker)
+    check_function(progress)
+    n, rng = count_of(n, "n", "rankings", least=1), generator_of(random_state)
+    if share is not None:
+        share = number_of(share, "share", "(0, 1]", lambda value: 0 < value <= 1)
+    ranker = kind_of(ranker_of("forest" if ranker is None else ranker), Ranker, "ranker", "a ranker")
     source, roles = opened(
         ranker,
         data,
@@ -88,7 +89,6 @@ def resample(
     rows = read_rows(source, roles)
     members = None if rows.groups is None else _members(rows.groups)
     n_units = rows.n_rows if members is None else len(members)
-    rng = np.random.default_rng(random_state)
     rankings = []
     for number in range(n):
         if share is None:
@@ -151,7 +151,9 @@ def trees(
     >>> np.allclose(importances.mean(axis=0), ferrank.rank(data, "y", ranker=forest).importances())
     True
     """
-    ranker = ForestRanker() if ranker is None else ranker_of(ranker)
+    ranker = kind_of(
+        ranker_of("forest" if ranker is None else ranker), ForestRanker, "ranker", "a ForestRanker"
+    )
     if ranker.per_target:
         raise SettingError("per_target: has several trees of each number; look at the targets one by one")
     found = accumulate(

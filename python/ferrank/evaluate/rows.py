@@ -18,6 +18,7 @@ from ferrank._core import Source
 from ferrank.data.categories import categorical_names
 from ferrank.data.hierarchy import Edge
 from ferrank.data.labels import ClosedSets, closed_sets
+from ferrank.data.parameters import decay_of
 from ferrank.data.source import open_source, read_all
 from ferrank.data.tables import as_table, numbers_of
 from ferrank.data.values import group_numbers, unlike
@@ -172,6 +173,8 @@ def read_rows(source: Source, roles: Mapping[str, Any], hierarchy_decay: float |
     """
     if roles.get("weight") is not None:
         raise DataError(f"{source.name}: row weights are for the rankers of the engine; leave them out")
+    if hierarchy_decay is not None:
+        hierarchy_decay = decay_of(hierarchy_decay)
     problem = source.resolve(roles)
     table = read_all(source)
     if table.num_rows == 0:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ferrank.data.parameters import count_of, whole_numbers
 from ferrank.errors import SettingError
 
 __all__ = ["SCHEDULES", "subset_sizes"]
@@ -44,8 +45,9 @@ def subset_sizes(
     >>> subset_sizes(20, "linear", 6).tolist(), subset_sizes(20, "exponential").tolist()
     ([1, 7, 13, 19, 20], [1, 2, 4, 8, 16, 20])
     """
+    n_features = count_of(n_features, "n_features", least=1)
     if not isinstance(schedule, str):
-        own = np.unique(np.asarray(schedule, dtype=np.intp))
+        own = np.unique(whole_numbers(schedule, "sizes"))
         if len(own) == 0 or own[0] < 1 or own[-1] > n_features:
             raise SettingError(f"sizes: must be some of 1 … {n_features}, the number of features")
         return own
@@ -57,7 +59,7 @@ def subset_sizes(
                 "step: the schedule of the paper has none; use linear, quadratic or exponential"
             )
     else:
-        step = _STEPS[schedule] if step is None else step
+        step = _STEPS[schedule] if step is None else count_of(step, "step")
         least = 2 if schedule == "exponential" else 1
         if step < least:
             raise SettingError(f"step: {step} is too small for {schedule}; use {least} or more")

@@ -15,7 +15,7 @@ from sklearn.model_selection import (
 )
 from threadpoolctl import threadpool_limits
 
-from ferrank.errors import DataError, SettingError
+from ferrank.errors import DataError
 from ferrank.evaluate.rows import Encoder, Rows
 from ferrank.rankers.base import Ranker
 from ferrank.ranking import Ranking
@@ -98,8 +98,6 @@ def splits_of(rows: Rows, folds: int, repeats: int, seed: int) -> list[tuple[Arr
 
     Rows of a group are in the same fold.
     """
-    if folds < 2 or repeats < 1:
-        raise SettingError(f"folds: {folds} must be 2 or more, repeats: {repeats} 1 or more")
     places = np.zeros(rows.n_rows)
     if rows.task != "classification":
         if rows.n_rows < folds:

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import digamma
 from scipy.stats import rankdata
 
+from ferrank.data.parameters import count_of, whole_numbers
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.ranks import Several, align, kendall, ranks, spearman
 
@@ -108,7 +109,7 @@ def stability(
     if len(importances) < 2:
         raise DataError("rankings: one alone is neither stable nor unstable; at least 2 are needed")
     n = len(features)
-    chosen = np.arange(1, n + 1) if sizes is None else np.asarray(sizes)
+    chosen = np.arange(1, n + 1) if sizes is None else whole_numbers(sizes, "sizes")
     if chosen.ndim != 1 or not ((chosen >= 1) & (chosen <= n)).all():
         raise SettingError(f"sizes: must lie in 1 … {n}, the number of features")
     found = ranks(importances)
@@ -143,6 +144,9 @@ def expected_canberra(n: int, i: int) -> float:
     >>> round(expected_canberra(100, 20), 2)
     13.62
     """
+    n, i = count_of(n, "n", least=1), count_of(i, "i", least=1)
+    if i > n:
+        raise SettingError(f"i: {i} is not in 1 … {n}, the number of features")
     b = np.arange(1, i + 2, dtype=np.float64)
     # Σ_{a<b} (b − a) / (b + a), for each b.
     below = 2 * b * (digamma(2 * b) - digamma(b + 1)) - (b - 1)

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ferrank.errors import SettingError
+from ferrank.data.parameters import choice_of, count_of, flag_of, floats_of, generator_of, number_of
+from ferrank.errors import DataError, SettingError
 from ferrank.ranking import Ranking
 
 __all__ = ["SYNTHETIC", "Synthetic", "perturb", "synthesize"]
@@ -154,8 +155,9 @@ def synthesize(
     >>> data.X.shape, int(data.relevant.sum()), data.relevance[[0, 9, 99]].round(3).tolist()
     ((200, 100), 27, [0.278, 0.139, 0.0])
     """
-    if name not in SYNTHETIC:
-        raise SettingError(f"name: unknown synthetic data '{name}'; use one of {', '.join(SYNTHETIC)}")
+    choice_of(name, "name", SYNTHETIC)
+    redundant = flag_of(redundant, "redundant")
+    n_informative = count_of(n_informative, "n_informative")
     copies = sum(_N_COPIES * len(_PROBABILITIES) * size for size in _TABLE_2.get(name, ()))
     n_informative = _FIXED.get(name, n_informative)
     least = copies or n_informative
@@ -166,13 +168,13 @@ def synthesize(
         ("n_targets", n_targets, 2 if name == "multilabel" else 1),
     )
     for setting, found, smallest in checks:
-        if found < smallest:
+        if count_of(found, setting, setting.removeprefix("n_")) < smallest:
             raise SettingError(f"{setting}: {found} is too few for {name}; use {smallest} or more")
     if n_targets > 1 and name not in {"regression", "multilabel"}:
         raise SettingError(f"n_targets: {name} has 1; regression and multilabel have several")
     if name == "modulo8" and n_informative > 8:
         raise SettingError(f"n_informative: {n_informative} is too many for modulo8; use 8 or fewer")
-    rng = np.random.default_rng(random_state)
+    rng = generator_of(random_state)
     if name in _TABLE_2:
         return _interactions(name, rng, n_rows, n_features, redundant)
     X, y, relevance, task = _FAMILIES[name](rng, n_rows, n_features, n_informative, n_targets)
@@ -200,10 +202,12 @@ def perturb(importances: Array, share: float, random_state: int | Random = 0) ->
     >>> int((perturb(np.zeros(100), 0.05) > 0).sum())
     5
     """
-    if not 0 <= share <= 1:
-        raise SettingError(f"share: {share} is not in [0, 1]")
-    rng = np.random.default_rng(random_state)
-    noisy = np.array(importances, dtype=np.float64)
+    number_of(share, "share", "[0, 1]", lambda value: 0 <= value <= 1)
+    rng, noisy = generator_of(random_state), floats_of(importances, "importances").copy()
+    if noisy.ndim != 1:
+        raise DataError(
+            f"importances: an array of shape {noisy.shape}; one number for each feature is needed"
+        )
     chosen = rng.choice(len(noisy), round(share * len(noisy)), replace=False)
     noisy[chosen] = rng.random(len(chosen))
     return noisy

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from ferrank.data.parameters import floats_of
 from ferrank.errors import DataError
 
 __all__ = ["roc_area", "separability", "spearman_to", "tanimoto"]
@@ -115,7 +116,7 @@ def tanimoto(a: Sequence[float] | Array, b: Sequence[float] | Array) -> float:
 
 
 def _both(a: Sequence[float] | Array, b: Sequence[float] | Array) -> tuple[Array, Array]:
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    x, y = floats_of(a, "importances"), floats_of(b, "importances")
     if x.ndim != 1 or x.shape != y.shape or len(x) == 0:
         raise DataError(
             f"importances of shapes {x.shape} and {y.shape}; one number for each feature is needed"

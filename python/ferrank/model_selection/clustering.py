@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
+from ferrank.data.parameters import decay_of, seed_of_splits
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.rows import MOST_CELLS, Encoder, Rows, read_rows, unit_range
 from ferrank.rankers.registry import dataset_of
@@ -79,13 +80,14 @@ def clustering_value(
     >>> fr.clustering_value({"x": x, "y": side}, "y")
     1.0
     """
+    random_state = seed_of_splits(random_state)
     dataset = dataset_of(
         data, target=target, target_last=target_last, labels=labels, task=task, hierarchy=hierarchy, drop=drop
     )
     roles, source = dataset.roles(), dataset.source()
     if not source.resolve(roles)["targets"]:
         raise SettingError("task: clusters are compared with targets, the task unsupervised has none")
-    rows = read_rows(source, roles, hierarchy_decay)
+    rows = read_rows(source, roles, decay_of(hierarchy_decay))
     if rows.labels is not None:
         known, shares = rows.labels.known, rows.labels.shares
         parts = [(known, rows.labels.sets[known])]

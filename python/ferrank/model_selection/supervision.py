@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ferrank._core import Source
+from ferrank.data.parameters import kind_of
 from ferrank.data.source import is_lazy
 from ferrank.errors import ColumnTypeError, SettingError
 from ferrank.model_selection.tuning import tune_source
@@ -112,6 +113,8 @@ class SupervisionSearch(Ranker):
             raise ColumnTypeError(
                 "X: the search splits rows in memory; give it a table, not a dask collection"
             )
+        if self.ranker is not None:
+            kind_of(self.ranker, Ranker, "ranker", "a ranker, such as ForestRanker()")
         self._keep(self._rank_source(*self._examples(X, y, None, groups)))
         return self
 

@@ -20,6 +20,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from ferrank._core import Source
 from ferrank.data.dataset import Dataset
+from ferrank.data.parameters import count_of, kind_of, seed_of_splits
 from ferrank.data.source import read_all
 from ferrank.data.values import group_numbers
 from ferrank.errors import DataError, SettingError
@@ -205,6 +206,10 @@ def tune_source(
 ) -> Tuning:
     """Do what :func:`tune` does for a source with these roles, and keep its profile in ``dataset``."""
     started = time.perf_counter()
+    folds, n_neighbors = count_of(folds, "folds", "folds", 2), count_of(n_neighbors, "n_neighbors", "rows", 1)
+    random_state = seed_of_splits(random_state)
+    if grid is not None:
+        kind_of(grid, Mapping, "grid", "a mapping of settings to the values to try")
     problem = source.resolve(roles)
     targets = [name for name, _ in problem["targets"]]
     if not targets:
@@ -311,7 +316,7 @@ def _folds(
     The other rows of a fold are of other groups.
     """
     labelled = _labelled(rows, targets)
-    if folds < 2 or len(labelled) < 2 * folds:
+    if len(labelled) < 2 * folds:
         raise DataError(
             f"folds: {folds} of {len(labelled)} rows with a target; use at least 2, of at least 2 rows each"
         )

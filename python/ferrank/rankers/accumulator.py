@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from ferrank import _core
 from ferrank.data.opening import check_arrow
+from ferrank.data.parameters import kind_of
 from ferrank.errors import DataError, ResourceError, SettingError
 from ferrank.output import check_path, mode_of, replace
 from ferrank.progress import Progress, check_function
@@ -54,7 +55,7 @@ class Profile:
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Return the profile of which :meth:`to_bytes` made ``data``."""
-        return cls(_core.merge_profiles([data]))
+        return cls(_core.merge_profiles([_bytes_of(data, "profile", "Profile")]))
 
     def to_bytes(self) -> bytes:
         """Return the profile as an Arrow IPC stream, a row for each column."""
@@ -68,7 +69,7 @@ class Profile:
         DataError
             It is of other columns, or was made for other settings.
         """
-        self._data = _core.merge_profiles([self._data, other.to_bytes()])
+        self._data = _core.merge_profiles([self._data, _profile_of(other, "other").to_bytes()])
         return self
 
     def to_arrow(self) -> pa.Table:
@@ -99,7 +100,7 @@ class Accumulator:
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "accumulator") -> Self:
         """Return the accumulator of which :meth:`to_bytes` made ``data``; messages call it ``name``."""
-        return cls(_core.Accumulator.from_bytes(data, name))
+        return cls(_core.Accumulator.from_bytes(_bytes_of(data, name, "Accumulator"), name))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -136,6 +137,8 @@ class Accumulator:
             One is of another run, and the message says where they differ; or the same key has different
             contributions. Nothing is taken in then.
         """
+        for other in others:
+            kind_of(other, Accumulator, "others", "an accumulator; ferrank.merge takes files as well")
         self._core = self._core.union([other._core for other in others])
         return self
 
@@ -319,7 +322,7 @@ def accumulate(
         chosen._settings(),
         *chosen._resources(),
         _ends(keys),
-        None if profile is None else profile.to_bytes(),
+        None if profile is None else _profile_of(profile).to_bytes(),
         resume,
     )
     return Accumulator(finish(run, progress))
@@ -356,17 +359,28 @@ def merge(parts: Iterable[Accumulator | str | os.PathLike[str]]) -> Accumulator:
     return Accumulator(first._core).merge(*rest)
 
 
+def _profile_of(given: object, name: str = "profile") -> Profile:
+    return kind_of(given, Profile, name, "a profile, as ferrank.profile and Profile.from_bytes return it")
+
+
 _MOST = (1 << 64) - 1
 """Of rows and keys, which the engine counts in 64 bits."""
 
 
 def _listed(parts: Any) -> Iterable[Any]:
-    return [parts] if isinstance(parts, str | os.PathLike | Accumulator) else parts
+    if isinstance(parts, str | os.PathLike | Accumulator):
+        return [parts]
+    return kind_of(parts, Iterable, "parts", "an accumulator, a path, or several of them")
+
+
+def _bytes_of(data: object, name: str, kind: str) -> bytes:
+    return bytes(kind_of(data, (bytes, bytearray, memoryview), name, f"bytes that {kind}.to_bytes returned"))
 
 
 def _load(part: Accumulator | str | os.PathLike[str]) -> list[Accumulator]:
     if isinstance(part, Accumulator):
         return [part]
+    kind_of(part, (str, os.PathLike), "parts", "an accumulator or a path")
     if not glob.has_magic(str(part)) or mode_of(Path(part)) is not None:
         return [Accumulator.load(part)]
     paths = sorted(glob.glob(str(part)))  # noqa: PTH207 - a pattern may be absolute

@@ -17,7 +17,7 @@ from ferrank import _core
 from ferrank.data.categories import features_of_words
 from ferrank.data.dataset import Dataset
 from ferrank.data.opening import check_arrow
-from ferrank.data.parameters import count_of
+from ferrank.data.parameters import count_of, flag_of
 from ferrank.data.source import open_source
 from ferrank.errors import SettingError
 from ferrank.output import check_apart, check_path, replace
@@ -203,7 +203,7 @@ class Forest:
         """
         path = check_path(path, PREDICTION_SUFFIXES)
         check_apart(path, *(data if isinstance(data, list | tuple) else [data]))
-        what: Literal["values", "shares"] = "shares" if shares else "values"
+        what: Literal["values", "shares"] = "shares" if flag_of(shares, "shares") else "values"
         if path.suffix.lower() in (".arrow", ".feather", ".ipc"):
             return int(self._run(data, what, n_jobs, progress, threshold, path))
         if path.suffix.lower() == ".csv" and not shares and "labels" in self._kinds():

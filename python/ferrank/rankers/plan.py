@@ -20,6 +20,8 @@ import numpy as np
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
+from ferrank.data.opening import check_temp_dir
+from ferrank.data.parameters import decay_of
 from ferrank.errors import SettingError
 from ferrank.output import check_apart, check_path, path_of
 from ferrank.progress import Progress
@@ -32,6 +34,7 @@ from ferrank.run import finish
 __all__ = [
     "JOINT_DRAWS",
     "JOINT_TREES",
+    "OF_ESTIMATORS",
     "AssociationPlan",
     "EnginePlan",
     "ForestPlan",
@@ -89,7 +92,16 @@ class Plan(ABC):
         return {name: parameter.default for name, parameter in signature(cls).parameters.items()}
 
     def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
-        """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""
+        """Return threads, bytes of memory and folder for temporary files, as the engine takes them.
+
+        The folder is there, even if the data turn out to fit in memory.
+        """
+        self._check_unused("scope", "global", "a dask collection")
+        check_temp_dir(self.temp_dir)
+        return self._resources_of_workers()
+
+    def _resources_of_workers(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
+        """Return the same for other machines, which have folders of their own."""
         if self.temp_dir is not None:
             path_of(self.temp_dir, "temp_dir")
         return threads_of(self.n_jobs), bytes_of(self.memory_limit), self.temp_dir
@@ -142,7 +154,7 @@ class Plan(ABC):
             partitions,
             self._settings(),
             roles,
-            self._resources(),
+            self._resources_of_workers(),
             self.scope,
             scheduler,
             progress,
@@ -152,8 +164,15 @@ class Plan(ABC):
     def _goal(self) -> dict[str, Any]:
         """Return the settings of early stopping, if it is on."""
         if self.until is None:
+            for name in _OF_STOPPING[1:]:
+                self._check_unused(name, _OF_RUNS[name], 'until="stable"')
             return {}
         return {"until": self.until, "stable_top": self.stable_top, "confidence": self.confidence}
+
+    def _check_unused(self, name: str, default: Any, without: str) -> None:
+        """Raise an error if a setting that has no effect ``without`` another one is not its default."""
+        if getattr(self, name, default) != default:
+            raise SettingError(f"{name}: has no effect without {without}; leave it out")
 
     def _check_is_whole(self, what: str) -> None:
         """Raise an error if the number of trees or queries, which ``what`` needs, is not known."""
@@ -193,7 +212,7 @@ class EnginePlan(Plan):
                 "ranker": self._engine,
                 **{name: getattr(self, name) for name in names - {"seed"}},
                 **self._resolved(),
-                "hierarchy_decay": self.hierarchy_decay,
+                "hierarchy_decay": decay_of(self.hierarchy_decay),
                 **self._goal(),
                 **({"seed": seed_of(self.random_state)} if "seed" in names else {}),
             }
@@ -235,7 +254,7 @@ _OF_RUNS: dict[str, Any] = {
 _OF_STOPPING = ("until", "stable_top", "confidence")
 _OF_TURF: dict[str, Any] = {"turf_step": None, "turf_features": 0.1}
 """The parameters of the iterated form of Relief."""
-_OF_ESTIMATORS: dict[str, Any] = {
+OF_ESTIMATORS: dict[str, Any] = {
     "n_features_to_select": None,
     "block_rows": 20_000,
     "reservoir_rows": 20_000,
@@ -253,7 +272,7 @@ def _own_defaults(engine: str) -> dict[str, Any]:
 def _defaults_of(engine: str) -> dict[str, Any]:
     own = _own_defaults(engine)
     own["random_state"] = own.pop("seed")
-    return {"task": None, **own, **_OF_RUNS, **_OF_ESTIMATORS, **(_OF_TURF if engine == "relief" else {})}
+    return {"task": None, **own, **_OF_RUNS, **OF_ESTIMATORS, **(_OF_TURF if engine == "relief" else {})}
 
 
 class ForestPlan(EnginePlan):
@@ -336,11 +355,13 @@ class ReliefPlan(EnginePlan):
     unlabelled: str | None
 
     def _resolved(self) -> dict[str, Any]:
-        if self.influence is not None and self.unlabelled not in {None, "use"}:
+        if self.influence is not None and self.unlabelled not in (None, "use"):
             raise SettingError(
                 f"influence: applies to rows without a target, which unlabelled={self.unlabelled!r} "
                 "excludes; leave one of the two out"
             )
+        if self.turf_step is None:
+            self._check_unused("turf_features", _OF_TURF["turf_features"], "turf_step")
         used = "use" if self.influence is not None else "error"
         return {
             "scores": listed(self.scores),
@@ -349,7 +370,7 @@ class ReliefPlan(EnginePlan):
             "n_iterations": listed(self.n_iterations),
             "target_distance": [] if self.target_distance is None else listed(self.target_distance),
             "class_priors": _priors(self.class_priors),
-            "unlabelled": self.unlabelled or used,
+            "unlabelled": used if self.unlabelled is None else self.unlabelled,
             "influence": _INFLUENCE if self.influence is None else self.influence,
         }
 
@@ -413,7 +434,7 @@ class ReliefPlan(EnginePlan):
                 "leave one of the two out"
             )
         once = copy.copy(self)
-        once.turf_step = None
+        once.turf_step, once.turf_features = _OF_TURF.values()
         return once
 
     def _settings_of_turf(self) -> dict[str, Any]:
@@ -461,7 +482,7 @@ class AssociationPlan(EnginePlan):
         return {"task": None, **_own_defaults(cls._engine), **of_runs, "n_features_to_select": None}
 
     def _resolved(self) -> dict[str, Any]:
-        return {"unlabelled": self.unlabelled or "error"}
+        return {"unlabelled": "error" if self.unlabelled is None else self.unlabelled}
 
 
 class UnivariatePlan(EnginePlan):
@@ -481,7 +502,8 @@ class UnivariatePlan(EnginePlan):
         return {"task": None, **_own_defaults(cls._engine), **of_runs, "n_features_to_select": None}
 
     def _resolved(self) -> dict[str, Any]:
-        return {"scores": listed(self.scores), "unlabelled": self.unlabelled or "error"}
+        unlabelled = "error" if self.unlabelled is None else self.unlabelled
+        return {"scores": listed(self.scores), "unlabelled": unlabelled}
 
     def _rank_partitions(
         self,
@@ -541,7 +563,7 @@ class JointPlan(Plan):
 
     def _rankers(self, *, grouped: bool = False) -> list[EnginePlan]:
         """Return the plans whose rankings are joined; rows of a group are no tests of their own."""
-        if self.unlabelled not in {None, "error", "ignore"}:
+        if self.unlabelled not in (None, "error", "ignore"):
             raise SettingError(
                 f"unlabelled: {self.unlabelled!r} is neither 'error' nor 'ignore'; to use rows without a "
                 "target, take the ranker forest or relief"

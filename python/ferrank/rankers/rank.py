@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -16,6 +16,7 @@ from ferrank._core import Source
 from ferrank.data.categories import CategoricalFeatures
 from ferrank.data.check import worst
 from ferrank.data.dataset import Dataset
+from ferrank.data.parameters import count_of
 from ferrank.data.tables import arrow_table, check_names
 from ferrank.errors import SettingError, SpoiledDataWarning
 from ferrank.output import check_path, path_of
@@ -265,6 +266,8 @@ def _named(data: Any, feature_names: Sequence[str] | None) -> Any:
         raise SettingError(
             "feature_names: for the columns of an array of shape (n_rows, n_columns); leave it out"
         )
+    if isinstance(feature_names, str) or not isinstance(feature_names, Iterable):
+        raise SettingError(f"feature_names: {feature_names!r} is not a list of names")
     columns, names = np.asarray(data).T, [str(name) for name in feature_names]
     if len(names) != len(columns):
         raise SettingError(f"feature_names: {len(names)} names for {len(columns)} columns; give one for each")
@@ -335,6 +338,7 @@ def grow_tree(
      {'node': 1, 'depth': 1, 'feature': None, 'cut': None},
      {'node': 2, 'depth': 1, 'feature': None, 'cut': None}]
     """
+    tree = count_of(tree, "tree", "trees")
     chosen = plan_of(ranker, settings)
     if not isinstance(chosen, ForestPlan):
         raise SettingError(f"ranker: {ranker!r} grows no trees; use a ForestRanker, or leave it out")

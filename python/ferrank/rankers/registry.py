@@ -5,10 +5,12 @@ from typing import Any
 
 from ferrank._core import Source, score_definitions
 from ferrank.data.dataset import Dataset
+from ferrank.data.parameters import choice_of
 from ferrank.errors import SettingError
 from ferrank.rankers.plan import (
     JOINT_DRAWS,
     JOINT_TREES,
+    OF_ESTIMATORS,
     AssociationPlan,
     ForestPlan,
     JointPlan,
@@ -96,14 +98,20 @@ _MEANT = {
 
 def plan_of(ranker: Plan | type[Plan] | str | None, settings: dict[str, Any]) -> Plan:
     """Return the ranker that was given, or the plan of that name with these settings."""
-    if isinstance(ranker, type) and issubclass(ranker, Plan):
-        return ranker(**settings)
     if isinstance(ranker, Plan):
         if settings:
             raise given_twice(settings)
         return ranker
+    unused = next((setting for setting in settings if setting in OF_ESTIMATORS), None)
+    if unused is not None:
+        raise SettingError(
+            f"{unused}: for the estimators, such as ForestRanker, which select features and take batches; "
+            "here it has no effect: leave it out"
+        )
+    if isinstance(ranker, type) and issubclass(ranker, Plan):
+        return ranker(**settings)
     name = "forest" if ranker is None else ranker
-    if name not in PLANS:
+    if not isinstance(name, str) or name not in PLANS:
         raise SettingError(f"ranker: {ranker!r} is neither a ranker nor one of {', '.join(PLANS)}")
     for setting in settings:
         if setting not in PLANS[name]._defaults():
@@ -161,7 +169,7 @@ def chosen_plan(
     The forest is chosen where it alone can do what is asked for: row weights, no target, or settings that the
     joint ranker does not have. ``parameters`` are those that the call has besides settings.
     """
-    if ranker is not None and ranker != AUTO:
+    if ranker is not None and not (isinstance(ranker, str) and ranker == AUTO):
         return plan_of(ranker, settings)
     known = set(_settings_of_all()) if settings else set()
     unknown = next((setting for setting in settings if setting not in known), None)
@@ -172,9 +180,10 @@ def chosen_plan(
 
 def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the name of the ranker, by default the forest, and the preset's settings under ``settings``."""
-    if preset not in PRESETS:
-        raise SettingError(f"preset: {preset!r} is not one of {', '.join(PRESETS)}")
-    name = "forest" if ranker in (None, AUTO) else ranker
+    choice_of(preset, "preset", PRESETS)
+    name = "forest" if ranker is None else ranker
+    if isinstance(name, str) and name == AUTO:
+        name = "forest"
     if not isinstance(name, str) or name not in PRESETS[preset]:
         raise SettingError(
             f"preset: {preset!r} is for the rankers {' and '.join(PRESETS[preset])}; name one of them, or "
@@ -219,6 +228,6 @@ def dataset_of(data: Any, **roles: Any) -> Dataset:
     if not isinstance(data, Dataset):
         return Dataset(data, **roles)
     for name, value in roles.items():
-        if value is not None and value != ():
+        if value is not None and not (isinstance(value, tuple) and not value):
             raise SettingError(f"{name}: the data set says what its columns are; leave {name} out")
     return data

@@ -9,7 +9,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ferrank.data.parameters import count_of
+from ferrank.data.parameters import count_of, kind_of
 from ferrank.rankers.base import Ranker
 from ferrank.rankers.estimators import ranker_of
 from ferrank.rankers.registry import WITH_P_VALUES, unknown_setting
@@ -104,7 +104,8 @@ class RelevantFeatures(_Suggesting, MetaEstimatorMixin, SelectorMixin, BaseEstim
         """
         check_fdr(self.fdr)
         count_of(self.at_least, "at_least")
-        ranker = clone(ranker_of("joint" if self.ranker is None else self.ranker, WITH_P_VALUES))
+        given = ranker_of("joint" if self.ranker is None else self.ranker, WITH_P_VALUES)
+        ranker = clone(kind_of(given, Ranker, "ranker", "a ranker"))
         self.ranker_ = ranker.fit(X, y) if groups is None else ranker.fit(X, y, groups=groups)
         self.ranker_.result_.relevant(self.fdr, self.dependence)
         self.n_features_in_ = self.ranker_.n_features_in_

@@ -23,7 +23,7 @@ def sizes(n_features: int, step: Any, last: Any) -> list[int]:
     Each iteration leaves out ``step`` features, or a share of those that it has, until ``last`` are left,
     which is a number of features or a share of all.
     """
-    if isinstance(step, bool) or not isinstance(step, int | float | np.number) or step <= 0:
+    if isinstance(step, bool) or not isinstance(step, int | float | np.number) or not 0 < step < np.inf:
         raise SettingError(f"turf_step: {step!r} is neither a number of features nor a share in (0, 1)")
     is_share = isinstance(step, float | np.floating)
     if is_share and step >= 1:

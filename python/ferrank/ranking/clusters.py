@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from ferrank._core import Source
-from ferrank.errors import SettingError
+from ferrank.data.parameters import count_of, floats_of, names_of, number_of
+from ferrank.errors import DataError, SettingError
 
 __all__ = ["Branch", "Clusters", "check_association", "clusters_of", "least_redundant"]
 
@@ -58,10 +59,16 @@ class Clusters:
         """Return the clusters of ``features``, whose pairs have these associations."""
         from scipy.cluster.hierarchy import fcluster, linkage
 
-        n = len(features)
+        features = names_of(features, "features", "names")
+        threshold = number_of(threshold, "threshold", "[0, 1]", lambda value: 0 <= value <= 1)
+        n, association = len(features), floats_of(association, "association")
+        if association.shape != (n, n):
+            raise DataError(
+                f"association: an array of shape {association.shape}; use ({n}, {n}) for {n} features"
+            )
         if n < 2:
             return cls(list(features), threshold, np.zeros(n, np.int64), np.zeros((0, 3)), association)
-        distance = 1 - np.asarray(association, dtype=np.float64)[np.triu_indices(n, 1)]
+        distance = 1 - association[np.triu_indices(n, 1)]
         tree = linkage(distance, method="complete")
         numbers = fcluster(tree, 1 - threshold + 1e-6, criterion="distance")
         _, first = np.unique(numbers, return_index=True)
@@ -77,9 +84,9 @@ class Clusters:
         SettingError
             The feature is not clustered.
         """
-        if feature not in self.features:
+        if not isinstance(feature, str) or feature not in self.features:
             raise SettingError(
-                f"feature: '{feature}' is not among the {len(self.features):,} best, which are clustered"
+                f"feature: {feature!r} is not among the {len(self.features):,} best, which are clustered"
             )
         label = self.labels[self.features.index(feature)]
         return [self.features[number] for number in np.flatnonzero(self.labels == label)]
@@ -91,7 +98,7 @@ class Clusters:
 
     def tree(self, most: int) -> tuple[list[str], list[Branch]]:
         """Return the ``most`` best features in an order without crossings, and the merges among them."""
-        n = len(self.features)
+        n, most = len(self.features), count_of(most, "most")
         kept: dict[int, tuple[list[int], int | None]] = {leaf: ([leaf], None) for leaf in range(min(most, n))}
         inner: list[tuple[int, int, float]] = []
         for number, (first, second, association) in enumerate(self.merges, n):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ferrank.data.parameters import names_of
 from ferrank.errors import FerrankError, SettingError
 from ferrank.output import check_path, replace
 from ferrank.ranking.text import labels, shorten
@@ -66,7 +67,9 @@ def plot(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw a panel for each score; see :meth:`ferrank.Ranking.plot`."""
-    names = list(ranking.scores if scores is None else scores)
+    names = names_of(ranking.scores if scores is None else scores, "scores", "names of scores")
+    if not names:
+        raise SettingError("scores: none was given; name at least one, or leave it out")
     if ax is not None:
         if path is not None or (scores is not None and len(names) != 1):
             raise SettingError(

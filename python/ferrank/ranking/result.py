@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ferrank.data.parameters import count_of
+from ferrank.data.parameters import count_of, floats_of, kind_of, names_of
 from ferrank.errors import DataError, SettingError, UnavailableError
 from ferrank.ranking import storage, text
 from ferrank.ranking.clusters import Clusters, check_association, clusters_of, least_redundant
@@ -168,6 +168,17 @@ class Ranking:
         DataError
             Two features have the same name, a name is not UTF-8, or an importance is missing or infinite.
         """
+        features, targets = names_of(features, "features", "names"), names_of(targets, "targets", "names")
+        kind_of(importances, Mapping, "importances", "a mapping of scores to arrays")
+        if not importances:
+            raise DataError("importances: there are none; give those of one score at least")
+        errors = {} if standard_errors is None else standard_errors
+        kind_of(errors, Mapping, "standard_errors", "a mapping of scores to arrays")
+        unknown = next((name for name in errors if name not in importances), None)
+        if unknown is not None:
+            raise SettingError(f"standard_errors: no score {unknown!r} among the importances")
+        kind_of(task, str, "task", "a name")
+        n_rows = count_of(n_rows, "n_rows", "rows")
         if len(set(features)) < len(features):
             raise DataError("features: two have the same name; rename one")
         for what, names in (("features", features), ("targets", targets), ("importances", importances)):
@@ -176,14 +187,14 @@ class Ranking:
                 raise DataError(f"{what}: the name {unfit!r} is not UTF-8; give another one")
         scores = {}
         for name, given in importances.items():
-            values = np.asarray(given, dtype=np.float64)
+            values = floats_of(given, f"importances: {name}")
             bad = np.flatnonzero(~np.isfinite(values.ravel()[: len(features)]))
             if len(bad):
                 raise DataError(
                     f"importances: feature '{features[bad[0]]}' has {values.flat[bad[0]]} under the score "
                     f"'{name}'; give a finite number, or leave the feature out"
                 )
-            scores[name] = rank_importances(values, (standard_errors or {}).get(name), len(features))
+            scores[name] = rank_importances(values, errors.get(name), len(features))
         return cls(task, n_rows, list(features), list(targets), scores, 0, settings or {}, seconds)
 
     def score(self, score: str | None = None) -> ScoreRanking:
@@ -196,8 +207,8 @@ class Ranking:
         """
         if score is None:
             return next(iter(self.scores.values()))
-        if score not in self.scores:
-            raise SettingError(f"score: no '{score}' in this ranking; it has {', '.join(self.scores)}")
+        if not isinstance(score, str) or score not in self.scores:
+            raise SettingError(f"score: no {score!r} in this ranking; it has {', '.join(self.scores)}")
         return self.scores[score]
 
     def importances(self, score: str | None = None) -> Floats:
@@ -547,7 +558,10 @@ class Ranking:
         from ferrank.ranking.page import Report
 
         own = str(self.settings.get("ranker") or "ranking")
-        return Report({own: self, **(others or {})}, title=title)
+        compared = {} if others is None else others
+        for name, one in kind_of(compared, Mapping, "others", "a mapping of names to rankings").items():
+            kind_of(one, Ranking, f"others: {name}", "a ranking")
+        return Report({own: self, **compared}, title=title)
 
     def plot_clusters(self, path: str | os.PathLike[str] | None = None, *, top: int = 40) -> "Figure":
         """Draw the tree of the best features: where they merge, any two have that association or more.

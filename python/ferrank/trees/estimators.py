@@ -296,7 +296,10 @@ def _single(y: Any) -> Any:
         if len(columns) != 1:
             raise DataError(f"y: {len(columns)} targets; a tree has one, give one column")
         return columns[0][1]
-    return column_or_1d(y, warn=True)
+    try:
+        return column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise DataError(f"y: {error}") from error
 
 
 def _holds_classes(y: Any) -> bool:

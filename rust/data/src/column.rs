@@ -96,7 +96,7 @@ pub fn check_finite(values: &[f64]) -> Result<()> {
 
 /// The error of a column in which `found` was found.
 pub(crate) fn not_finite(found: f64) -> Error {
-    Error::Data(format!("the value {found} was found; use finite numbers, leave it missing, or drop the column"))
+    Error::Data(format!("the value {found} was found; use finite numbers, or leave it missing"))
 }
 
 /// True for dates, times and durations.

@@ -128,7 +128,7 @@ impl Counts {
         }
         Err(Error::Data(format!(
             "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", let them take part \
-             with unlabelled=\"use\" (in forests with supervision=0.5, for example), or fill them in",
+             with unlabelled=\"use\" in a forest (with supervision=0.5, for example) or in Relief, or fill them in",
             self.unlabelled, self.rows
         )))
     }
@@ -260,11 +260,12 @@ impl Intake<'_> {
         group_hashes(batch.column(groups.column)).map_err(|error| self.in_column(groups.column, error))
     }
 
-    /// `error` with the source and the column named.
+    /// `error` with the source and the column named, and that it is a target if it is one.
     pub fn in_column(&self, column: usize, error: Error) -> Error {
         let name = self.source.schema().field(column).name().clone();
+        let role = if self.problem.targets.iter().any(|target| target.column == column) { "target" } else { "column" };
         match error {
-            Error::Data(message) => Error::Data(format!("{}: column '{name}': {message}", self.source.name())),
+            Error::Data(message) => Error::Data(format!("{}: {role} '{name}': {message}", self.source.name())),
             other => other,
         }
     }

@@ -119,6 +119,8 @@ def worst(source: Source, roles: dict[str, Any]) -> list[Finding]:
     if len(source.columns) > _WIDE:
         return []
     table = first_rows(source)
+    if len(table) == 0:
+        return []  # The ranking says so.
     features, targets = _read(table, source, roles)
     found = [finding for feature in features for finding in of_column(feature)]
     for target in targets:

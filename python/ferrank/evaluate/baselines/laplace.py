@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from ferrank.data.parameters import count_of
 from ferrank.errors import SettingError
 from ferrank.evaluate.baselines.base import Baseline, by_feature, heat_graph, invert, refuse
 from ferrank.evaluate.rows import Encoder, Rows
@@ -178,8 +179,7 @@ class MultiLabelLaplace(Baseline):
 
 def _check(rows: Rows, ranker: LaplaceScore | MultiLabelLaplace, most: int) -> None:
     refuse(rows, ranker.name, rows.n_rows, most, "rows", _WHY)
-    if ranker.n_neighbors < 1:
-        raise SettingError(f"n_neighbors: {ranker.n_neighbors} must be 1 or more")
+    count_of(ranker.n_neighbors, "n_neighbors", "neighbors", least=1)
 
 
 def _along(graph: Any, degree: Array, X: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ferrank.errors import SettingError
+from ferrank.data.parameters import count_of, number_of
 from ferrank.evaluate.baselines.base import Baseline, by_feature, refuse
 from ferrank.evaluate.rows import Encoder, Rows
 from ferrank.rankers.plan import seed_of
@@ -71,10 +71,8 @@ class Sefr(Baseline):
 
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
-        if self.n_estimators < 1 or not 0 <= self.threshold < 1:
-            raise SettingError(
-                f"n_estimators: {self.n_estimators} must be 1 or more, threshold: {self.threshold} in [0, 1)"
-            )
+        count_of(self.n_estimators, "n_estimators", "trees", least=1)
+        number_of(self.threshold, "threshold", "[0, 1)", lambda value: 0 <= value < 1)
         encoder = Encoder(rows)
         X = encoder.encode()
         n_features = encoder.owner.max(initial=-1) + 1

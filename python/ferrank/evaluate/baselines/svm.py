@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from ferrank.errors import DataError, SettingError
+from ferrank.data.parameters import number_of
+from ferrank.errors import DataError
 from ferrank.evaluate.baselines.base import Baseline, by_feature
 from ferrank.evaluate.rows import Encoder, Rows
 from ferrank.rankers.plan import seed_of
@@ -70,8 +71,8 @@ class SvmRfe(Baseline):
 
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
-        if not self.step > 0 or not self.C > 0:
-            raise SettingError(f"step: {self.step} and C: {self.C} must be above 0")
+        for name in ("step", "C"):
+            number_of(getattr(self, name), name, "(0, ∞)", lambda value: 0 < value < np.inf)
         encoder = Encoder(rows)
         X, owner = encoder.encode(), encoder.owner
         y = rows.target_numbers()[:, 0]

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
+from ferrank.data.parameters import kind_of
 from ferrank.data.values import unlike
 from ferrank.errors import DataError, SettingError
 from ferrank.evaluate.baselines.base import Baseline
@@ -102,12 +103,13 @@ class _Transformed(Baseline):
         SettingError
             There is no such ranker, or a setting that it does not have.
         """
-        settings = dict(self.inner_settings or {})
+        given = {} if self.inner_settings is None else self.inner_settings
+        settings = dict(kind_of(given, Mapping, "inner_settings", "a mapping of settings"))
         if isinstance(self.inner, Ranker):
             if settings:
                 raise SettingError("inner_settings: the inner ranker has its own; leave them out, or name it")
             inner: Ranker = clone(self.inner)
-        elif self.inner in _INNER:
+        elif isinstance(self.inner, str) and self.inner in _INNER:
             inner = _INNER[self.inner](**settings)
         else:
             raise SettingError(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from scipy.stats import chi2_contingency
 from sklearn.metrics import mutual_info_score
 
-from ferrank.errors import SettingError
+from ferrank.data.parameters import count_of
 from ferrank.evaluate.baselines.base import Baseline
 from ferrank.evaluate.rows import Rows
 
@@ -43,8 +43,7 @@ class _Univariate(Baseline):
 
     def importances(self, rows: Rows) -> Array:
         """Return the importances, of shape (n_features,)."""
-        if self.n_bins < 2:
-            raise SettingError(f"n_bins: {self.n_bins} cannot tell values apart; use 2 or more")
+        count_of(self.n_bins, "n_bins", "bins that tell values apart", least=2)
         targets = rows.target_numbers().astype(np.intp).T
         return np.array(
             [

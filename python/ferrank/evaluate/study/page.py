@@ -10,7 +10,7 @@ from pathlib import Path
 from ferrank.errors import DataError, ResourceError
 from ferrank.evaluate.study.results import PAGE, Results
 from ferrank.evaluate.study.study import figures_in
-from ferrank.output import check_path, replace
+from ferrank.output import check_path, path_of, replace
 
 __all__ = ["report_study"]
 
@@ -53,7 +53,7 @@ def report_study(
     ...     "relief" in page.read_text()
     True
     """
-    target, start = check_path(path, (".html",)), Path(folder)
+    target, start = check_path(path, (".html",)), path_of(folder, "folder")
     found = Results.load(start / "results.arrow")
     parts = [f"<h1>{escape(title or start.resolve().name)}</h1>", f"<p>{escape(repr(found)[1:-1])}.</p>"]
     for measure in found.main_measures:

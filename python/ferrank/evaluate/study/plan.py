@@ -13,6 +13,7 @@ from typing import Any
 
 from ferrank._core import settings_json
 from ferrank.data.dataset import Dataset
+from ferrank.data.parameters import seed_of_splits
 from ferrank.errors import FerrankError, ResourceError, SettingError, hint
 from ferrank.evaluate.baselines import BASELINES, TRANSFORMATIONS
 from ferrank.evaluate.measures import MEASURES, check_measure
@@ -24,7 +25,7 @@ from ferrank.evaluate.study.results import checked_decimals
 from ferrank.evaluate.study.splits import CrossValidation, Repeated
 from ferrank.evaluate.study.study import Study
 from ferrank.evaluate.synth import SYNTHETIC, synthesize
-from ferrank.output import mode_of
+from ferrank.output import mode_of, path_of
 from ferrank.rankers.estimators import RANKERS
 from ferrank.rankers.registry import PRESETS
 from ferrank.trees.estimators import ReliefTree
@@ -134,6 +135,7 @@ def read_plan(
     >>> plan.study.rankers
     {'forest': ForestRanker(n_estimators=10)}
     """
+    path_of(plan, "plan")
     is_own = os.fspath(plan) in PLANS
     path = (
         Path(str(resources.files("ferrank.evaluate.study").joinpath(f"plans/{plan}.toml")))
@@ -173,10 +175,7 @@ def read_plan(
                 f"{path}: {name}.only: no data set or task '{unknown}'; {hint(unknown, known)}"
             )
     seed = told.get("random_state", 0)
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 32:
-        raise SettingError(
-            f"{path}: random_state: {seed!r} is no seed; use an integer from 0 to {(1 << 32) - 1}"
-        )
+    seed = seed_of_splits(seed, f"{path}: random_state")
     study = Study(
         sets,
         {name: _ranker(one, f"rankers.{name}", path) for name, one in asked.items()},

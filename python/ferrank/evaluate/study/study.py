@@ -25,6 +25,7 @@ from ferrank._core import Source
 from ferrank.data.dataset import Dataset
 from ferrank.data.labels import closed_sets
 from ferrank.data.opening import cause_of
+from ferrank.data.parameters import kind_of, seed_of_splits
 from ferrank.data.source import read_all
 from ferrank.errors import DataError, FerrankError, ResourceError, SettingError
 from ferrank.escape import visible
@@ -37,7 +38,7 @@ from ferrank.evaluate.study.judges import Judge, WeightedNeighbors
 from ferrank.evaluate.study.results import TIME, Results, checked_decimals
 from ferrank.evaluate.study.splits import CrossValidation, Repeated, Split, hidden_rows
 from ferrank.evaluate.synth import Synthetic
-from ferrank.output import replace
+from ferrank.output import path_of, replace
 from ferrank.progress import Progress, shown
 from ferrank.rankers.estimators import RANKERS, ranker_of
 from ferrank.ranking.text import shorten
@@ -125,6 +126,13 @@ class Study:
         decimals: int | None = None,
         random_state: int = 0,
     ) -> None:
+        for what, mapping in (
+            ("data", data),
+            ("rankers", rankers),
+            ("only", only or {}),
+            ("own_splits", own_splits or {}),
+        ):
+            kind_of(mapping, Mapping, what, "a mapping by name")
         for what, kind, names in (("data", "data set", data), ("rankers", "ranker", rankers)):
             if not names:
                 raise SettingError(f"{what}: there are none; give one at least")
@@ -137,6 +145,11 @@ class Study:
         self.data = dict(data)
         self.rankers = {name: _ranker(name, one) for name, one in rankers.items()}
         self.judge: Judge | Mapping[str, Judge] = WeightedNeighbors() if judge is None else judge
+        for judging in self.judge.values() if isinstance(self.judge, Mapping) else [self.judge]:
+            if not callable(judging):
+                raise SettingError(
+                    f"judge: {judging!r} judges nothing; use WeightedNeighbors, ErrorCurves or a function"
+                )
         self.splits = Repeated() if splits is None else splits
         self.only, self.own_splits = dict(only or {}), dict(own_splits or {})
         for where, split in [("splits", self.splits), *self.own_splits.items()]:
@@ -164,8 +177,8 @@ class Study:
         unknown = next((name for name in self.only if name not in known), None)
         if unknown is not None:
             raise SettingError(f"only: there is no ranker or judge '{unknown}'")
-        self.folder = None if folder is None else Path(folder)
-        self.random_state = random_state
+        self.folder = None if folder is None else path_of(folder, "folder")
+        self.random_state = seed_of_splits(random_state)
         self.results: Results | None = None
         self._known: dict[str, tuple[list[Work], Tables, str]] = {}
         self._described: dict[str, dict[str, Any]] = {}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrank._core import __version__
+from ferrank.data.parameters import kind_of
 from ferrank.errors import DataError
 from ferrank.escape import visible
 from ferrank.output import check_path, replace
@@ -76,6 +77,8 @@ class Report:
     def __init__(
         self, rankings: "Mapping[str, Ranking]", *, title: str | None = None, sections: str = ""
     ) -> None:
+        if title is not None:
+            kind_of(title, str, "title", "a text")
         self._title = title or (text.heading(next(iter(rankings.values()))) if rankings else "Rankings")
         self.html = _page(rankings, self._title, sections)
 
