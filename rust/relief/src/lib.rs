@@ -143,36 +143,41 @@ pub fn accumulate(
     options: &RunOptions<'_>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
-    let Some(sample) = sampled(source, params, options, monitor)? else {
+    let draws = params.max_samples != Iterations::All;
+    check(
+        !draws || (options.keys.is_none() && (options.profile.is_none() || options.is_profiled)),
+        "max_samples: draws among all rows, and these are a part of them; rank all rows together, or leave it out",
+    )?;
+    let Some(sample) = sample(source, params, monitor)? else {
         return accumulate_within(None, source, roles, params, options, None, monitor);
     };
+    let sample = sample.hold(options.memory, monitor)?;
     // A profile would be of all rows.
     let options = options.clone().with_profile(None);
     accumulate_within(None, &*sample, roles, params, &options, None, monitor)
 }
 
-/// The rows of `source` that take part, if these are not all.
-fn sampled<'a>(
+/// The rows of `source` that [`max_samples`](ReliefParams::max_samples) draws, if these are not all. Whoever ranks them
+/// several times holds them and leaves the setting out, so that `source` is read once.
+///
+/// # Errors
+/// An invalid `max_samples`, and the errors of reading where rows have to be counted.
+pub fn sample<'a>(
     source: &'a dyn ChunkSource,
     params: &ReliefParams,
-    options: &RunOptions<'_>,
     monitor: &Monitor,
-) -> Result<Option<Box<dyn ChunkSource + 'a>>> {
+) -> Result<Option<SampledSource<'a>>> {
     if params.max_samples == Iterations::All {
         return Ok(None);
     }
     params.max_samples.validate("max_samples")?;
-    check(
-        options.keys.is_none() && (options.profile.is_none() || options.is_profiled),
-        "max_samples: draws among all rows, and these are a part of them; rank all rows together, or leave it out",
-    )?;
     let all = count_rows(source, monitor)?;
     let rows = params.max_samples.of(all);
     if rows == all {
         return Ok(None);
     }
     info!("max_samples: {rows} of {all} rows take part");
-    SampledSource::new(source, params.seed, rows, all).hold(options.memory, monitor).map(Some)
+    Ok(Some(SampledSource::new(source, params.seed, rows, all)))
 }
 
 fn accumulate_within(
