@@ -622,7 +622,8 @@ class JointPlan(Plan):
     ) -> Ranking:
         if roles.get("weight") is not None:
             raise SettingError(
-                "sample_weight: Relief does not weigh rows; leave it out, or use ranker='forest'"
+                "sample_weight: tests give each row the same weight; leave it out, or use ranker='forest' or "
+                "'relief'"
             )
         started = time.perf_counter()
         rankers = self._rankers(grouped=roles.get("groups") is not None)
