@@ -63,7 +63,8 @@ def test_settings_that_do_not_exist(settings: dict[str, Any], message: str) -> N
         ),
         (
             partial(JointRanker().fit, [[1.0]], [1.0], sample_weight=[1.0]),
-            "sample_weight: Relief and tests do not weigh rows; leave it out, or use ForestRanker",
+            "sample_weight: tests give each row the same weight; leave it out, or use ForestRanker or "
+            "ReliefRanker",
         ),
     ],
 )
@@ -99,10 +100,20 @@ def test_settings_choose_the_ranker(settings: dict[str, Any], name: str) -> None
 
 
 @pytest.mark.parametrize(
-    "given", [{"weighted": True, "task": None}, {"weighted": False, "task": "unsupervised"}]
+    ("settings", "name"),
+    [
+        ({}, "forest"),
+        ({"n_estimators": 9}, "forest"),
+        ({"sigma": 5}, "relief"),
+        ({"scores": "chi2"}, "univariate"),
+    ],
 )
-def test_weights_and_no_target_need_a_forest(given: dict[str, Any]) -> None:
-    assert automatic({"sigma": 5}, **given) == "forest"
+def test_weights_choose_a_ranker_that_takes_them(settings: dict[str, Any], name: str) -> None:
+    assert automatic(settings, weighted=True, task=None) == name
+
+
+def test_no_target_needs_a_forest() -> None:
+    assert automatic({"sigma": 5}, weighted=False, task="unsupervised") == "forest"
 
 
 @pytest.mark.parametrize("name", _SCORES)

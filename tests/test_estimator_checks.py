@@ -10,10 +10,13 @@ from ferrank import ForestRanker, ReliefRanker
 
 
 def expected_to_fail(estimator: ForestRanker | ReliefRanker) -> dict[str, str]:
-    """Bootstraps of weighted rows and of repeated rows are drawn from another number of rows."""
-    if isinstance(estimator, ReliefRanker) or estimator.bootstrap is False:
+    """Bootstraps of weighted and of repeated rows differ, and the copies of a row are its neighbors."""
+    if isinstance(estimator, ReliefRanker):
+        why = "finds copies among the neighbors of a row, as scikit-learn's neighbors"
+    elif estimator.bootstrap is False:
         return {}
-    why = "draws another bootstrap, as scikit-learn's forests"
+    else:
+        why = "draws another bootstrap, as scikit-learn's forests"
     return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
 
 

@@ -234,7 +234,10 @@ def test_too_few_of_anything_is_an_error() -> None:
             "target_draws: rows without a target",
         ),
         ({"ranker": "joint", "unlabelled": "use"}, "unlabelled: 'use' is neither"),
-        ({"ranker": "joint", "sample_weight": "a"}, "sample_weight: Relief does not weigh rows"),
+        (
+            {"ranker": "joint", "sample_weight": "a"},
+            "sample_weight: tests give each row the same",
+        ),
         ({"ranker": "joint", "scope": "partition"}, "scope: 'partition' is not 'global'"),
     ],
 )

@@ -380,12 +380,6 @@ def test_more_queries_than_rows_are_all_rows(caplog):
     assert bits(found) == bits(fr.rank(data, "y", ranker="relief"))
 
 
-def test_row_weights_are_refused():
-    data = {"a": [1.0, 2.0], "w": [1.0, 2.0], "y": [1.0, 2.0]}
-    with pytest.raises(fr.SettingError, match="weight: Relief does not weigh rows"):
-        fr.rank(data, "y", sample_weight="w", ranker="relief")
-
-
 def test_extreme_values_and_shapes():
     wide = [-1.7e308, 1.7e308, 2.0, 3.0]
     close = [0.0, 5e-324, 1e-323, 3.0]

@@ -102,6 +102,19 @@ def test_no_noise_is_surely_among_the_best() -> None:
     assert wrong <= 3  # 1 in 20 is expected, and 4 or more happen in 2 of 100 such tests
 
 
+def test_all_iterations_rank_the_rows_that_are_drawn_once(caplog: pytest.LogCaptureFixture) -> None:
+    X, y = table(400, 12)
+    drawn = {"max_samples": 150, "random_state": 4}
+    ranker = fr.ReliefRanker("classification", turf_step=0.5, turf_features=3, **drawn)
+    with caplog.at_level("INFO", logger="ferrank"):
+        result = ranker.fit(X, y).result_
+    assert caplog.text.count("max_samples: 150 of 400 rows take part") == 1
+    last = np.sort(result.order()[:3])
+    alone = fr.ReliefRanker("classification", **drawn).fit(X[:, last], y)
+    assert result.importances()[last].tolist() == alone.feature_importances_.tolist()
+    assert (result.n_rows, result.settings["max_samples"]) == (150, 150)
+
+
 def test_files_several_scores_resume_and_the_shell(tmp_path: Path) -> None:
     X, y = table()
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(24)]).assign(y=y)
@@ -133,7 +146,7 @@ def test_files_several_scores_resume_and_the_shell(tmp_path: Path) -> None:
         ({"turf_step": 0.5, "turf_features": 0}, "turf_features: 0 is neither"),
         ({"turf_step": 0.5, "turf_features": 1.5}, "turf_features: 1.5 is neither"),
         ({"turf_step": 0.5, "target_draws": 60}, "turf_step: p-values of target_draws"),
-        ({"turf_step": 0.5, "until": "stable"}, "until"),
+        ({"turf_step": 0.5, "until": "stable"}, 'until: "stable" stops once the best features'),
     ],
 )
 def test_what_does_not_do_is_refused(settings: dict, message: str) -> None:

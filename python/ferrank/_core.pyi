@@ -267,6 +267,7 @@ def rank_until(
     memory: int | None = None,
     temp_dir: str | PathLike[str] | None = None,
 ) -> Run: ...
+def sample(source: Source, settings: Mapping[str, object], memory: int | None = None) -> Run: ...
 def accumulate_and_keep(
     source: Source,
     roles: Mapping[str, object],

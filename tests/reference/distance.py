@@ -7,8 +7,9 @@ is missing could have any of the values known in rows of its own class (of all r
 classes, or where its class has none), and the difference is the expected one. For a nominal feature that is
 Eq. 7, 1 - P(v | class of the row without a value), and Eq. 8 read as 1 - sum of P(V | class 1) P(V | class
 2): the probabilities are the relative frequencies among the known values of the class. Both rows' values are
-drawn independently of each other. In an informative feature a missing value differs from known ones by 1, and
-not from other missing ones. A feature of which nothing is known counts 0, as a constant one.
+drawn independently of each other. Where rows have weights, a value is as likely as the weight of its row. In
+an informative feature a missing value differs from known ones by 1, and not from other missing ones. A
+feature of which nothing is known counts 0, as a constant one.
 """
 
 from __future__ import annotations
@@ -31,13 +32,19 @@ def features_of(table: pa.Table, names: Sequence[str], *, nominal: Sequence[str]
     ]
 
 
-def differences(feature: Feature, classes: Sequence | None = None) -> np.ndarray:
+def differences(
+    feature: Feature, classes: Sequence | None = None, row_weights: Sequence[float] | None = None
+) -> np.ndarray:
     """Eq. 1 and 2, Eq. 7 and 8 where a value is missing; `classes` in classification only."""
-    return _differences(feature, None if classes is None else tuple(classes))
+    return _differences(
+        feature,
+        None if classes is None else tuple(classes),
+        (1.0,) * len(feature.values) if row_weights is None else tuple(row_weights),
+    )
 
 
 @lru_cache(maxsize=32)
-def _differences(feature: Feature, classes: tuple | None) -> np.ndarray:
+def _differences(feature: Feature, classes: tuple | None, row_weights: tuple) -> np.ndarray:
     rows = range(len(feature.values))
     known = [row for row in rows if feature.values[row] is not None]
     result = np.zeros((len(rows), len(rows)))
@@ -50,8 +57,10 @@ def _differences(feature: Feature, classes: tuple | None) -> np.ndarray:
             if feature.informative:
                 result[i, j] = result[j, i] = float(j in known)
                 continue
-            expected = between(feature, possible(feature, classes, i), possible(feature, classes, j)).mean()
-            result[i, j] = result[j, i] = expected
+            of_i, of_j = possible(feature, classes, i), possible(feature, classes, j)
+            xs, ys = ([feature.values[row] for row in of_row] for of_row in (of_i, of_j))
+            p, q = (np.array([row_weights[row] for row in of_row]) for of_row in (of_i, of_j))
+            result[i, j] = result[j, i] = p @ between(feature, xs, ys) @ q / p.sum() / q.sum()
     result.flags.writeable = False
     return result
 
@@ -66,42 +75,52 @@ def between(feature: Feature, xs: list[Value], ys: list[Value]) -> np.ndarray:
     return np.abs(x[:, None] - y[None, :]) / span if span > 0 else np.zeros((len(x), len(y)))
 
 
-def possible(feature: Feature, classes: Sequence | None, row: int) -> list[Value]:
-    """The values that a row may have, each as likely as it occurs in the list."""
+def possible(feature: Feature, classes: Sequence | None, row: int) -> list[int]:
+    """The rows whose values a row may have."""
     if feature.values[row] is not None:
-        return [feature.values[row]]
+        return [row]
     known = [i for i, v in enumerate(feature.values) if v is not None]
-    alike = [i for i in known if classes is None or classes[i] == classes[row]]
-    return [feature.values[i] for i in alike or known]
+    return [i for i in known if classes is None or classes[i] == classes[row]] or known
 
 
-def mid_ranks(feature: Feature) -> Feature:
-    """Numbers replaced by their mean rank among the known ones; nominal features stay as they are."""
+def mid_ranks(feature: Feature, row_weights: Sequence[float] | None = None) -> Feature:
+    """Numbers replaced by their mean rank among the known ones; nominal features stay as they are.
+
+    A row counts with its weight.
+    """
     if feature.nominal:
         return feature
-    known = [value for value in feature.values if value is not None]
+    weights = [1.0] * len(feature.values) if row_weights is None else row_weights
+    known = [(v, w) for v, w in zip(feature.values, weights, strict=True) if v is not None]
 
     def rank(value: Value) -> float:
-        below, equal = sum(v < value for v in known), sum(v == value for v in known)
-        return below + (equal + 1) / 2
+        below, equal = sum(w for v, w in known if v < value), sum(w for v, w in known if v == value)
+        return below + equal / 2
 
     return replace(feature, values=[None if v is None else rank(v) for v in feature.values])
 
 
-def row_distances(features: Sequence[Feature], classes: Sequence | None = None) -> np.ndarray:
+def row_distances(
+    features: Sequence[Feature], classes: Sequence | None = None, row_weights: Sequence[float] | None = None
+) -> np.ndarray:
     """Mean difference over the features, summed in their order, to 12 decimals."""
-    total = sum(differences(feature, classes) for feature in features)
+    total = sum(differences(feature, classes, row_weights) for feature in features)
     return np.round(total / len(features), 12)
 
 
-def mean_distance(targets: Sequence[Feature], weights: Sequence[float] | None = None) -> np.ndarray:
+def mean_distance(
+    targets: Sequence[Feature],
+    weights: Sequence[float] | None = None,
+    row_weights: Sequence[float] | None = None,
+) -> np.ndarray:
     """Mean over the targets, numeric or nominal or both (Petković et al. 2020a, Eq. 7).
 
     For one target it is that target's difference. Targets are treated as features are (Petković et al. 2023,
     5.1), so that a missing target, too, differs by what is expected.
     """
     shares = np.ones(len(targets)) if weights is None else np.array(weights, dtype=float)
-    return sum(w * differences(target) for w, target in zip(shares / shares.sum(), targets, strict=True))
+    each = (differences(target, None, row_weights) for target in targets)
+    return sum(share * d for share, d in zip(shares / shares.sum(), each, strict=True))
 
 
 def label_sets(targets: Sequence[Feature]) -> list[set[str]]:

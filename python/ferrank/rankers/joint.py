@@ -106,7 +106,7 @@ class JointRanker(JointPlan, Ranker):
         client : dask.distributed.Client, optional
             As for :meth:`ForestRanker.fit`.
         **others
-            None; ``sample_weight`` needs a :class:`ForestRanker`.
+            None; ``sample_weight`` needs a :class:`ForestRanker` or :class:`ReliefRanker`.
 
         Returns
         -------
@@ -114,7 +114,8 @@ class JointRanker(JointPlan, Ranker):
         """
         if "sample_weight" in others:
             raise SettingError(
-                "sample_weight: Relief and tests do not weigh rows; leave it out, or use ForestRanker"
+                "sample_weight: tests give each row the same weight; leave it out, or use ForestRanker or "
+                "ReliefRanker"
             )
         if others:
             raise TypeError(f"JointRanker.fit() got an unexpected keyword argument '{next(iter(others))}'")

@@ -393,6 +393,13 @@ class ReliefPlan(EnginePlan):
         if self.turf_step is None:
             return super()._rank_source(source, roles, progress, resume, profile)
         once = self._iteration()
+        if self.max_samples is not None:
+            # All iterations rank the same rows, which are read once where they fit in memory.
+            settings = once._settings()
+            once.random_state = settings["seed"]
+            drawn = finish(_core.sample(source, settings, bytes_of(self.memory_limit)), progress)
+            if drawn is not None:
+                source, profile, once.max_samples = drawn, None, None
 
         def rank(dropped: list[str], iteration: int) -> Ranking:
             file = None if resume is None else f"{os.fspath(resume)}.{iteration}"
@@ -427,7 +434,10 @@ class ReliefPlan(EnginePlan):
     def _iteration(self) -> "ReliefPlan":
         """Return the plan of one iteration of TuRF."""
         if self.until is not None:
-            self._check_is_whole("until")
+            raise SettingError(
+                'until: "stable" stops once the best features are separated, when it may not be known which '
+                "are the worst, which turf_step leaves out; leave one of the two out"
+            )
         if self.target_draws:
             raise SettingError(
                 "turf_step: p-values of target_draws hold for features that were not chosen by the targets; "
@@ -634,7 +644,8 @@ class JointPlan(Plan):
     ) -> Ranking:
         if roles.get("weight") is not None:
             raise SettingError(
-                "sample_weight: Relief does not weigh rows; leave it out, or use ranker='forest'"
+                "sample_weight: tests give each row the same weight; leave it out, or use ranker='forest' or "
+                "'relief'"
             )
         started = time.perf_counter()
         rankers = self._rankers(grouped=roles.get("groups") is not None)

@@ -100,8 +100,8 @@ def rank(
         A :class:`JointRanker`, :class:`ForestRanker`, :class:`ReliefRanker`, :class:`AssociationRanker`,
         :class:`UnivariateRanker`, or the name of one, which is then created with the parameters in
         ``settings``. "auto" is the joint ranker; the ranker that alone has all of the ``settings``, such as a
-        forest with ``n_estimators``; or the forest if rows have weights, and if there is no target or
-        ``unlabelled="use"``.
+        forest with ``n_estimators``; or the forest if rows have weights and it has the ``settings``, and if
+        there is no target or ``unlabelled="use"``.
     preset : {"papers"}, optional
         "papers" are the settings of Petković et al. 2020a: a forest of 100 trees with the scores ``genie3``,
         ``symbolic`` and ``permutation`` that leaves missing values out of gains, or with ``ranker="relief"``

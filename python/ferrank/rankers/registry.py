@@ -166,8 +166,9 @@ def chosen_plan(
 ) -> Plan:
     """Return the ranker that was given or named. "auto", or None, is the joint ranker, or the forest.
 
-    The forest is chosen where it alone can do what is asked for: row weights, no target, or settings that the
-    joint ranker does not have. ``parameters`` are those that the call has besides settings.
+    The forest is chosen where rows have weights, where there is no target, and for settings that the joint
+    ranker does not have; another ranker where it alone has the settings. ``parameters`` are those that the
+    call has besides settings.
     """
     if ranker is not None and not (isinstance(ranker, str) and ranker == AUTO):
         return plan_of(ranker, settings)
@@ -192,10 +193,16 @@ def with_preset(preset: str, ranker: Any, settings: dict[str, Any]) -> tuple[str
     return name, {**PRESETS[preset][name], **settings}
 
 
+_WEIGH_ROWS = ("forest", "relief", "univariate")
+"""The rankers that take row weights; the first that has the settings given is chosen for these."""
+
+
 def automatic(settings: Mapping[str, Any], *, weighted: bool, task: str | None) -> str:
     """Return the name of the ranker that "auto" is, where these settings are given."""
-    if weighted or task == "unsupervised":
+    if task == "unsupervised":
         return "forest"
+    if weighted:
+        return next((name for name in _WEIGH_ROWS if _has(name, settings)), "forest")
     # The joint ranker has a number of trees, too: with settings of the forest alone, users want the forest,
     # as with trees that are kept.
     wants_forest = not {"n_estimators", "keep_trees"}.isdisjoint(settings) and _has("forest", settings)

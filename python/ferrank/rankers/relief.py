@@ -182,6 +182,17 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     probabilities of RReliefF are those of near pairs, each row with the same weight; the score of far pairs,
     computed in the same way, is subtracted. A distance equal to its threshold is neither near nor far.
 
+    With row weights w, a query counts w_q times, and of the neighbors in its list neighbor j has the share
+    w_j κ(r_j) / Σ_i w_i κ(r_i), where κ(r) is the rank weight of the r-th nearest row, 1 without ``sigma``.
+    Priors of classes, distributions of missing values, ranks, probabilities and m are sums of weights in the
+    place of counts. In the mean distance of "surf" a pair has the weight w_q w_j, in the mean and the
+    standard deviation of "multisurf" a row has the weight w_j; these thresholds are then rounded to 12
+    decimals. Only the ratios of weights matter.
+
+    So a row of weight 2 is as good as two rows that are no neighbors of each other (``groups``), but for one
+    thing: ``n_neighbors`` and the ranks of ``sigma`` count rows, however heavy. The 10 nearest rows are 10
+    rows, and 5 if each is there twice. Standard errors are those of rows that are drawn with their weights.
+
     scikit-rebate gives the same importances for two classes, but for these differences: its SURF and SURF*
     include the distance 0 of each row from itself in the mean of all pairs; far rows of MultiSURF* count by
     1 minus the difference, which adds one constant to the importances of all features where a row has only
@@ -294,7 +305,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
 
-    def fit(self, X: Any, y: Any, groups: Any = None, *, client: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, *, client: Any = None
+    ) -> Self:
         """Rank the features.
 
         Parameters
@@ -312,6 +325,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
             The group that each row belongs to, such as a patient: strings, integers or categories, without
             missing values. The neighbors of a row are rows of other groups: rows of its own group are alike
             for reasons that tell nothing of other groups.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows, finite and not negative: a row of weight w counts as w rows in the population
+            do; rows of weight 0 are left out. See Notes of the class. Not with ``target_draws``.
         client : dask.distributed.Client, optional
             For a dask collection: whose cluster ranks it. By default the scheduler that dask would use. With
             an asynchronous client, what is returned has to be awaited.
@@ -325,9 +341,11 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         DataError, ColumnTypeError, SettingError
             For invalid data or settings; the message names the column or setting and what is valid.
         """
-        return self._fit(X, y, None, groups, client)
+        return self._fit(X, y, sample_weight, groups, client)
 
-    def partial_fit(self, X: Any = None, y: Any = None, groups: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any = None, y: Any = None, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Rank the features of a stream, batch by batch; batches are not kept.
 
         Every ``block_rows`` new rows make a block. A block is ranked together with a uniform sample of
@@ -342,7 +360,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups, sample_weight
             As in :meth:`fit`, with at least one row. All batches have the same columns. New categories and
             classes may appear in any batch, and numeric columns may change their numeric type. If ``task`` is
             None, the first batch determines it. Sparse rows are held dense. Without ``X``, the rows so far
@@ -369,4 +387,4 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         >>> sorted(relief.result_.top(2)), relief.result_.n_rows
         (['x1', 'x4'], 400)
         """
-        return self._partial_fit(X, y, None, groups)
+        return self._partial_fit(X, y, sample_weight, groups)

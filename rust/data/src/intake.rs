@@ -225,7 +225,8 @@ impl Intake<'_> {
             keep.fill(true);
         }
         if let Some(column) = self.problem.weight {
-            for (keep, weight) in keep.iter_mut().zip(self.weights(batch, column)?) {
+            let first = counts.rows - rows as u64;
+            for (keep, weight) in keep.iter_mut().zip(self.weights_of(batch, column, first)?) {
                 counts.weightless += (*keep && weight == 0.0) as u64;
                 *keep &= weight > 0.0;
             }
@@ -239,15 +240,22 @@ impl Intake<'_> {
         Error::Data(format!("{}: the data changed while they were read", self.source.name()))
     }
 
-    /// The row weights of `batch`, checked.
+    /// The weights of rows that take part.
     pub fn weights(&self, batch: &RecordBatch, column: usize) -> Result<Vec<f64>> {
+        self.weights_of(batch, column, 0)
+    }
+
+    /// The weights of the rows of `batch`, checked; the first row has the number `first` in the source.
+    fn weights_of(&self, batch: &RecordBatch, column: usize, first: u64) -> Result<Vec<f64>> {
         let mut weights = Vec::with_capacity(batch.num_rows());
         numeric_values(batch.column(column), &mut weights).map_err(|e| self.in_column(column, e))?;
-        match weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+        match (first..).zip(&weights).find(|(_, weight)| !(weight.is_finite() && **weight >= 0.0)) {
             None => Ok(weights),
-            Some(bad) => Err(self.in_column(
+            Some((row, bad)) => Err(self.in_column(
                 column,
-                Error::Data(format!("the row weight {bad} was found; weights must be finite and not negative")),
+                Error::Data(format!(
+                    "the row weight {bad} was found in row {row}; weights must be finite and not negative"
+                )),
             )),
         }
     }

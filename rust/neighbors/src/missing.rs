@@ -9,7 +9,7 @@
 //! value differs from a known one by 1, the most that values of a feature can differ.
 //!
 //! Memory of expected differences: [`VALUE_BYTES`](MissingModel::VALUE_BYTES) for each known value of a numeric feature
-//! with missing values.
+//! with missing values, and [`WEIGHT_BYTES`](MissingModel::WEIGHT_BYTES) more where rows have weights.
 
 use std::sync::{Arc, OnceLock};
 
@@ -66,8 +66,10 @@ enum Known {
     Numeric {
         /// n_known, ascending.
         values: Vec<f64>,
-        /// n_known + 1; sums of the values before.
+        /// n_known + 1; sums of the values before, each times its weight.
         sums: Vec<f64>,
+        /// n_known + 1; sums of the weights before. Empty where each value has the weight 1.
+        masses: Vec<f64>,
         /// Number of values below each step of a grid over [0, 1], to shorten binary searches.
         below: Vec<u32>,
     },
@@ -78,26 +80,44 @@ enum Known {
 impl MissingModel {
     /// Bytes for each known value of a numeric feature: the value, a running sum and a step of the grid.
     pub const VALUE_BYTES: usize = 8 + 8 + 4;
+    /// Bytes for each known value beside these where rows have weights: their running sum.
+    pub const WEIGHT_BYTES: usize = 8;
     /// Bytes for each class of a feature, beside its values.
     pub const CLASS_BYTES: usize = size_of::<Arc<Known>>() + 2 * 8 + size_of::<Known>() + 4 * 16 + 16;
 
     /// Creates the model of expected differences in a column with NaN where missing. `classes` holds the class of each row, of `n_classes`, or is
     /// empty. `None` where no value is known.
     pub fn new(column: &[f64], nominal: bool, classes: &[u16], n_classes: usize) -> Option<Self> {
+        Self::weighted(column, nominal, (classes, n_classes), &[])
+    }
+
+    /// As [`new`](MissingModel::new), where the known value of a row has the probability of the row's weight, one for each
+    /// row; without `weights` all are 1.
+    pub fn weighted(
+        column: &[f64],
+        nominal: bool,
+        (classes, n_classes): (&[u16], usize),
+        weights: &[f64],
+    ) -> Option<Self> {
         let mut parts: Vec<Vec<f64>> = vec![Vec::new(); n_classes];
+        let mut weights_of_parts = parts.clone();
         for (row, &value) in column.iter().enumerate() {
             let class = classes.get(row).map_or(0, |&class| usize::from(class));
             if !value.is_nan() {
                 parts[class].push(value);
+                weights_of_parts[class].extend(weights.get(row));
             }
         }
         let n_known: usize = parts.iter().map(Vec::len).sum();
         let missing = 1.0 - n_known as f64 / column.len() as f64;
         let all = match parts.iter().any(Vec::is_empty) {
-            true => Some(Arc::new(Known::new(parts.concat(), nominal)?)),
+            true => Some(Arc::new(Known::new(parts.concat(), &weights_of_parts.concat(), nominal)?)),
             false => None,
         };
-        let known = parts.into_iter().filter_map(|part| Known::new(part, nominal).map(Arc::new).or(all.clone()));
+        let known = parts
+            .into_iter()
+            .zip(&weights_of_parts)
+            .filter_map(|(part, weights)| Known::new(part, weights, nominal).map(Arc::new).or(all.clone()));
         let both = (0..n_classes * n_classes).map(|_| OnceLock::new()).collect();
         Some(MissingModel::Expected(Distribution { known: known.collect(), missing, both }))
     }
@@ -174,32 +194,44 @@ impl Distribution {
 }
 
 impl Known {
-    /// The means of the lower and of the upper half, each with half of a value in the middle; NaN for a nominal feature.
+    /// The means of the lower and of the upper half, each with its part of a value in the middle; NaN for a nominal feature.
     fn means(&self) -> [f64; 2] {
-        let Known::Numeric { values, sums, .. } = self else { return [f64::NAN; 2] };
+        let Known::Numeric { values, sums, masses, .. } = self else { return [f64::NAN; 2] };
+        if let Some(all) = masses.last() {
+            let middle = masses.partition_point(|mass| *mass < all / 2.0).clamp(1, values.len()) - 1;
+            let lower = sums[middle] + (all / 2.0 - masses[middle]) * values[middle];
+            return [lower, sums[values.len()] - lower].map(|sum| sum / (all / 2.0));
+        }
         let (n, half) = (values.len(), values.len() / 2);
         let middle = if n.is_multiple_of(2) { 0.0 } else { values[half] / 2.0 };
         [sums[half] + middle, sums[n] - sums[n - half] + middle].map(|sum| sum / (n as f64 / 2.0))
     }
 
-    /// The distribution of `values`; `None` if there are none.
-    pub(crate) fn new(mut values: Vec<f64>, nominal: bool) -> Option<Self> {
+    /// The distribution of `values` that have these `weights`, or 1 each without weights; `None` if there are no values.
+    pub(crate) fn new(mut values: Vec<f64>, weights: &[f64], nominal: bool) -> Option<Self> {
         let highest = values.iter().copied().reduce(f64::max)?;
         if nominal {
             let mut shares = vec![0.0; highest as usize + 1];
-            values.iter().for_each(|&value| shares[value as usize] += 1.0);
-            shares.iter_mut().for_each(|share| *share /= values.len() as f64);
+            let mut all = 0.0;
+            for (place, &value) in values.iter().enumerate() {
+                let weight = weights.get(place).copied().unwrap_or(1.0);
+                shares[value as usize] += weight;
+                all += weight;
+            }
+            shares.iter_mut().for_each(|share| *share /= all);
             return Some(Known::Nominal(shares));
         }
         values.shrink_to_fit();
-        sort(&mut values, |&value| value);
-        let mut sums = Vec::with_capacity(values.len() + 1);
-        let mut sum = 0.0;
-        sums.push(0.0);
-        sums.extend(values.iter().map(|value| {
-            sum += value;
-            sum
-        }));
+        let (sums, masses) = if weights.is_empty() {
+            sort(&mut values, |&value| value);
+            (running_sums(values.iter().copied()), Vec::new())
+        } else {
+            let mut weighted: Vec<(f64, f64)> = values.iter().copied().zip(weights.iter().copied()).collect();
+            sort(&mut weighted, |&(value, _)| value);
+            values.iter_mut().zip(&weighted).for_each(|(value, sorted)| *value = sorted.0);
+            let sums = running_sums(weighted.iter().map(|(value, weight)| value * weight));
+            (sums, running_sums(weighted.iter().map(|(_, weight)| *weight)))
+        };
         let n_steps = values.len().min(MOST_STEPS);
         let mut passed = 0;
         let below = (0..=n_steps).map(|step| {
@@ -207,7 +239,7 @@ impl Known {
             passed as u32
         });
         let below = below.collect();
-        Some(Known::Numeric { values, sums, below })
+        Some(Known::Numeric { values, sums, masses, below })
     }
 
     /// Number of `values` below `value`.
@@ -230,29 +262,33 @@ impl Known {
     fn difference(&self, value: f64) -> f64 {
         match self {
             Known::Nominal(shares) => 1.0 - shares.get(value as usize).copied().unwrap_or(0.0),
-            Known::Numeric { values, sums, below } => {
-                Known::numeric_difference(sums, Known::count_below(values, below, value), value)
+            Known::Numeric { values, sums, masses, below } => {
+                Known::numeric_difference(sums, masses, Known::count_below(values, below, value), value)
             }
         }
     }
 
-    /// Expected difference between `value` and a draw from numbers, of which `below` are lower, with these running `sums`.
+    /// Expected difference between `value` and a draw from numbers, of which `below` are lower, with these running `sums`
+    /// and `masses`.
     #[inline]
-    fn numeric_difference(sums: &[f64], below: usize, value: f64) -> f64 {
+    fn numeric_difference(sums: &[f64], masses: &[f64], below: usize, value: f64) -> f64 {
         let n = sums.len() - 1;
-        let above = sums[n] - sums[below] - (n - below) as f64 * value;
-        (below as f64 * value - sums[below] + above) / n as f64
+        let (lower, all) = if masses.is_empty() { (below as f64, n as f64) } else { (masses[below], masses[n]) };
+        let above = sums[n] - sums[below] - (all - lower) * value;
+        (lower * value - sums[below] + above) / all
     }
 
     /// Sets `out` to the expected differences of `sorted` numbers, which come with their rows.
     fn walk(&self, sorted: &[(f64, u32)], out: &mut [f64]) {
-        let Known::Numeric { values, sums, .. } = self else { unreachable!("a feature is numeric in all classes") };
+        let Known::Numeric { values, sums, masses, .. } = self else {
+            unreachable!("a feature is numeric in all classes")
+        };
         let mut below = 0;
         for &(value, row) in sorted {
             while values.get(below).is_some_and(|known| *known < value) {
                 below += 1;
             }
-            out[row as usize] = Known::numeric_difference(sums, below, value);
+            out[row as usize] = Known::numeric_difference(sums, masses, below, value);
         }
     }
 
@@ -260,17 +296,35 @@ impl Known {
     pub(crate) fn mean_difference(&self, other: &Known) -> f64 {
         match (self, other) {
             (Known::Nominal(a), Known::Nominal(b)) => 1.0 - a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>(),
-            (Known::Numeric { values, .. }, Known::Numeric { values: others, sums, .. }) => {
+            (Known::Numeric { values, masses: own, .. }, Known::Numeric { values: others, sums, masses, .. }) => {
                 let mut below = 0;
-                let difference = |&value: &f64| {
+                let mut difference = |&value: &f64| {
                     below += others[below..].iter().take_while(|other| **other < value).count();
-                    Known::numeric_difference(sums, below, value)
+                    Known::numeric_difference(sums, masses, below, value)
                 };
-                values.iter().map(difference).sum::<f64>() / values.len() as f64
+                match own.last() {
+                    None => values.iter().map(difference).sum::<f64>() / values.len() as f64,
+                    Some(all) => {
+                        let weights = own.windows(2).map(|masses| masses[1] - masses[0]);
+                        values.iter().zip(weights).map(|(value, weight)| weight * difference(value)).sum::<f64>() / all
+                    }
+                }
             }
             _ => unreachable!("both distributions are of one feature"),
         }
     }
+}
+
+/// The sums of the numbers before each, and of all of them.
+fn running_sums(numbers: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
+    let mut sums = Vec::with_capacity(numbers.len() + 1);
+    let mut sum = 0.0;
+    sums.push(0.0);
+    sums.extend(numbers.map(|number| {
+        sum += number;
+        sum
+    }));
+    sums
 }
 
 /// Sorts `items` by numbers.
@@ -323,6 +377,30 @@ mod tests {
                 assert_eq!(apart(MissingModel::Informative.substitute(class), [value / 2.0; 2]), 1.0);
             }
             assert!(apart(point, expected.substitute(1 - class)) <= expected.two(class, 1 - class));
+        }
+    }
+
+    #[test]
+    fn a_row_of_weight_two_counts_as_two_rows() {
+        let columns = [[0.5, f64::NAN, 0.0, 0.25, 1.0, 0.75, 0.25], [1.0, f64::NAN, 0.0, 2.0, 2.0, 1.0, 0.0]];
+        let (classes, weights) = ([0u16, 1, 1, 0, 1, 1, 0], [2.0, 1.0, 3.0, 1.0, 1.0, 2.0, 4.0]);
+        for (column, nominal) in columns.into_iter().zip([false, true]) {
+            let times = |row: usize| std::iter::repeat_n(row, weights[row] as usize);
+            let rows: Vec<usize> = (0..column.len()).flat_map(times).collect();
+            let (repeated, of): (Vec<f64>, Vec<u16>) = rows.iter().map(|&row| (column[row], classes[row])).unzip();
+            let expected = MissingModel::new(&repeated, nominal, &of, 2).unwrap();
+            let found = MissingModel::weighted(&column, nominal, (&classes, 2), &weights).unwrap();
+            let assert_close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+            for class in 0..2 {
+                column.into_iter().filter(|value| !value.is_nan()).for_each(|value| {
+                    assert_close(found.one(value, class), expected.one(value, class));
+                });
+                (0..2).for_each(|other| assert_close(found.two(class, other), expected.two(class, other)));
+                if !nominal {
+                    let points = [&found, &expected].map(|model| model.substitute(class));
+                    (0..2).for_each(|place| assert_close(points[0][place], points[1][place]));
+                }
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::ranks::to_mid_ranks;
+use super::ranks::to_weighted_mid_ranks;
 use super::space::Scale;
 use ferrank_data::column::{MISSING, categories, numbers};
 use ferrank_data::intake::Intake;
@@ -118,8 +118,9 @@ impl Rows {
         }
     }
 
-    /// Replaces the values of `features` by their mid-ranks, the columns of `together` features at a time.
-    pub fn rank(&mut self, features: &[usize], together: usize) {
+    /// Replaces the values of `features` by their mid-ranks, the columns of `together` features at a time. Rows count with
+    /// these `weights`, or 1 each without weights.
+    pub fn rank(&mut self, features: &[usize], weights: &[f64], together: usize) {
         let width = self.width;
         let n = self.numbers.len();
         let mut columns = vec![Vec::new(); together.min(features.len())];
@@ -128,7 +129,7 @@ impl Rows {
             (columns.par_iter_mut().zip(features)).for_each(|(column, &feature)| {
                 column.clear();
                 column.extend(values.iter().skip(feature).step_by(width));
-                to_mid_ranks(column, (0.0, 0));
+                to_weighted_mid_ranks(column, weights);
             });
             values.par_chunks_mut(width * BLOCK_ROWS).enumerate().for_each(|(block, rows)| {
                 for (number, row) in (block * BLOCK_ROWS..).zip(rows.chunks_exact_mut(width)) {

@@ -16,7 +16,7 @@ use arrow_buffer::ScalarBuffer;
 use bytemuck::{cast_slice, cast_slice_mut};
 use rayon::prelude::*;
 
-use super::ranks::{RANKING_BYTES, to_mid_ranks};
+use super::ranks::{RANKING_BYTES, to_weighted_mid_ranks, without_ones};
 use super::rows::{BLOCK_ROWS, Reader, Rows, rows_per_tile};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -90,8 +90,8 @@ impl Columns<'_> {
 }
 
 impl<'a> SpilledRows<'a> {
-    /// Writes all rows to a file in `scratch`, then replaces the values of the features `ranked` by their mid-ranks. Holds
-    /// at most `memory` bytes, or those of one column. Calls `each` with every batch.
+    /// Writes all rows to a file in `scratch`, then replaces the values of the features `ranked` by their mid-ranks, in which
+    /// rows count with their weights. Holds at most `memory` bytes, or those of one column. Calls `each` with every batch.
     ///
     /// # Errors
     /// Errors of reading, of `each`, and a full disk.
@@ -108,7 +108,7 @@ impl<'a> SpilledRows<'a> {
         let mut columns = Columns { file: scratch.file()?, scratch, n_rows };
         let mut waiting: Vec<Vec<f64>> = vec![Vec::new(); n_features];
         let most = (memory / (size_of::<f64>() * n_features)).max(BLOCK_ROWS);
-        let mut written = 0;
+        let (mut written, mut weights) = (0, Vec::new());
         let mut flush = |waiting: &mut [Vec<f64>]| {
             for (feature, values) in waiting.iter_mut().enumerate() {
                 columns.write(feature, written, values)?;
@@ -124,8 +124,12 @@ impl<'a> SpilledRows<'a> {
             waiting.par_iter_mut().enumerate().for_each(|(feature, values)| {
                 values.extend(tile.values().iter().skip(feature).step_by(n_features));
             });
+            if let Some(column) = reader.intake.problem.weight {
+                weights.extend(reader.intake.weights(batch, column)?);
+            }
             each(batch)
         })?;
+        let weights = without_ones(weights);
         flush(&mut waiting)?;
         drop(waiting);
         for features in ranked.chunks((memory / (COLUMN_BYTES * n_rows)).max(1)) {
@@ -135,7 +139,7 @@ impl<'a> SpilledRows<'a> {
                 columns.read(feature, values)?;
             }
             held.par_iter_mut().for_each(|values| {
-                to_mid_ranks(values, (0.0, 0));
+                to_weighted_mid_ranks(values, &weights);
             });
             for (&feature, values) in features.iter().zip(&held) {
                 columns.write(feature, 0, values)?;

@@ -57,7 +57,7 @@ mod _core {
     use super::measures::{multilabel_measures, precision_recall_area};
     #[pymodule_export]
     use super::rank::{
-        accumulate, count, grow_tree, join_evidence, profile, q_values, rank_intervals, rank_until, verdicts,
+        accumulate, count, grow_tree, join_evidence, profile, q_values, rank_intervals, rank_until, sample, verdicts,
     };
     #[pymodule_export]
     use super::run::Run;

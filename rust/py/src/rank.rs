@@ -1,12 +1,13 @@
 //! Rankings and the steps that they consist of: profile, codes, contributions, trees.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ferrank::forest;
 use ferrank::intake::View;
 use ferrank::profile::{Place, Profile};
 use ferrank::relevance::{Dependence, Relevance, Verdict};
-use ferrank::{RunOptions, early_stopping};
+use ferrank::{RunOptions, Settings, early_stopping};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -76,6 +77,22 @@ pub(crate) fn rank_until(
             early_stopping::rank(&*source, &roles, &ranker, &goal, &options, monitor)
         },
         |py, (ranking, stop)| Ok(results::ranking(py, ranking, Some(stop))?.into_any()),
+    )
+}
+
+/// Draws the rows of `source` that Relief's setting `max_samples` asks for, within `memory` bytes; the result is a
+/// `Source`, or `None` where all rows take part or the drawn ones are too many to be held.
+#[pyfunction]
+#[pyo3(signature = (source, settings, memory=None))]
+pub(crate) fn sample(source: &Source, settings: &Bound<'_, PyDict>, memory: Option<u64>) -> PyResult<Run> {
+    let (source, settings) = (source.0.clone(), settings::ranker(settings)?);
+    Run::start(
+        move |monitor| {
+            let Settings::Relief(params) = &settings else { return Ok(None) };
+            let sample = ferrank::relief::sample(&*source, params, monitor)?;
+            sample.map_or(Ok(None), |sample| sample.read(memory, monitor))
+        },
+        |py, held| held.map(|held| Source(Arc::new(held))).into_pyobject(py),
     )
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn obstacle(
         let problem = View::new(&*source.0, &roles, ranker.ranker().unlabelled()).problem()?;
         Ok(match &ranker {
             Settings::Forest(params) => apart::obstacle(&problem, params),
-            Settings::Relief(params) => selection::obstacle(params, &profile),
+            Settings::Relief(params) => selection::obstacle(&problem, params, &profile),
             _ => Some("ranker: it has no way to leave rows where they are"),
         })
     });

@@ -58,13 +58,14 @@ impl AllTargets {
             ..problem.clone()
         };
         let n_rows = profile.counts.kept as usize;
-        let mut labels = Labels { targets: empty_targets(&own, profile, n_rows, source.name())?, groups: Vec::new() };
+        let targets = empty_targets(&own, profile, n_rows, source.name())?;
+        let mut labels = Labels { targets, groups: Vec::new(), weights: Vec::new() };
         let intake = Intake::new(source, &own, unlabelled, monitor);
         let counts = intake.pass(Phase::Coding, |batch| labels.add(&intake, batch))?;
         if counts.kept != profile.counts.kept {
             return Err(intake.changed());
         }
-        let Labels { targets: mut columns, groups } = labels;
+        let Labels { targets: mut columns, groups, .. } = labels;
         columns.iter_mut().for_each(TargetColumn::share);
         let groups =
             own.groups.map(|_| Groups::new(&[Values::Held(groups)], source.name(), Keep::Memory)).transpose()?;

@@ -35,6 +35,11 @@
 //! - For each target on its own, the distance of a nominal target is 0 or 1, and the neighbors are those of all targets
 //!   together (Petković et al. 2020a §2.3).
 //!
+//! Rows can have weights w: a query counts w times, and a neighbor has the share w κ / Σ w κ in its list, where κ is its
+//! rank weight. Priors, distributions of missing values, ranks, mean distances and m are sums of weights in the place of
+//! counts. That is what w copies of a row give which are no neighbors of each other, but that k and ranks count rows,
+//! however heavy: a search for a sum of weights would have no bound on the length of a list.
+//!
 //! Rows without a target can take part (`influence`). A class is then a target like any other: its distance is 0 or 1,
 //! and neighbors are the nearest rows of any class (Petković et al. 2023 §5.2). If every row has a target, the ranking is
 //! the supervised one.
@@ -88,6 +93,8 @@ mod targets;
 mod tests;
 
 pub use params::*;
+
+use std::sync::Arc;
 
 use all_targets::{AllTargets, are_needed};
 use draws::Draws;
@@ -143,36 +150,41 @@ pub fn accumulate(
     options: &RunOptions<'_>,
     monitor: &Monitor,
 ) -> Result<Accumulator> {
-    let Some(sample) = sampled(source, params, options, monitor)? else {
+    let draws = params.max_samples != Iterations::All;
+    check(
+        !draws || (options.keys.is_none() && (options.profile.is_none() || options.is_profiled)),
+        "max_samples: draws among all rows, and these are a part of them; rank all rows together, or leave it out",
+    )?;
+    let Some(sample) = sample(source, params, monitor)? else {
         return accumulate_within(None, source, roles, params, options, None, monitor);
     };
+    let sample = sample.hold(options.memory, monitor)?;
     // A profile would be of all rows.
     let options = options.clone().with_profile(None);
     accumulate_within(None, &*sample, roles, params, &options, None, monitor)
 }
 
-/// The rows of `source` that take part, if these are not all.
-fn sampled<'a>(
+/// The rows of `source` that [`max_samples`](ReliefParams::max_samples) draws, if these are not all. Whoever ranks them
+/// several times holds them and leaves the setting out, so that `source` is read once.
+///
+/// # Errors
+/// An invalid `max_samples`, and the errors of reading where rows have to be counted.
+pub fn sample<'a>(
     source: &'a dyn ChunkSource,
     params: &ReliefParams,
-    options: &RunOptions<'_>,
     monitor: &Monitor,
-) -> Result<Option<Box<dyn ChunkSource + 'a>>> {
+) -> Result<Option<SampledSource<'a>>> {
     if params.max_samples == Iterations::All {
         return Ok(None);
     }
     params.max_samples.validate("max_samples")?;
-    check(
-        options.keys.is_none() && (options.profile.is_none() || options.is_profiled),
-        "max_samples: draws among all rows, and these are a part of them; rank all rows together, or leave it out",
-    )?;
     let all = count_rows(source, monitor)?;
     let rows = params.max_samples.of(all);
     if rows == all {
         return Ok(None);
     }
     info!("max_samples: {rows} of {all} rows take part");
-    SampledSource::new(source, params.seed, rows, all).hold(options.memory, monitor).map(Some)
+    Ok(Some(SampledSource::new(source, params.seed, rows, all)))
 }
 
 fn accumulate_within(
@@ -243,7 +255,7 @@ fn accumulate_within(
         }
         for key in myopic {
             let priors = prepared.priors(params, None)?;
-            let importances = myopic::importances(&prepared.table, &prepared.space, &priors, monitor)?;
+            let importances = myopic::importances(&prepared.table, &prepared.space, &priors, &prepared.weights, monitor)?;
             checkpoint.add(key, vec![Vector::dense(importances)])?;
         }
         checkpoint.close()
@@ -291,8 +303,12 @@ fn memory_limits(
     // A query beside streamed rows: its lists and sums, its values as rows and in panels.
     let query = neighborhood(params, scan.rows as usize).query_bytes(n_classes, outline.n_vectors())
         + 20 * problem.features.len();
-    // The group of a row.
-    let row_bytes = target_bytes + size_of::<u8>();
+    let (weight_bytes, model_bytes) = match problem.weight {
+        Some(_) => (size_of::<f64>(), MissingModel::VALUE_BYTES + MissingModel::WEIGHT_BYTES),
+        None => (0, MissingModel::VALUE_BYTES),
+    };
+    // The group of a row, and its weight.
+    let row_bytes = target_bytes + size_of::<u8>() + weight_bytes;
     let column = if params.scaling == Scaling::Rank { COLUMN_BYTES * scan.rows as usize } else { 0 };
     let all_targets = match scan.rows < scan.profile.counts.kept && are_needed(problem, params, &scan.profile) {
         true => scan.profile.counts.kept as usize * target_bytes,
@@ -305,8 +321,7 @@ fn memory_limits(
     let tile_rows = rows_per_tile(problem.features.len()).min(scan.rows as usize);
     // Models of missing values, and the expected differences of the rows of a tile.
     let models = n_missing
-        * (scan.rows as usize * MissingModel::VALUE_BYTES
-            + n_classes * (MissingModel::CLASS_BYTES + tile_rows * size_of::<f32>()));
+        * (scan.rows as usize * model_bytes + n_classes * (MissingModel::CLASS_BYTES + tile_rows * size_of::<f32>()));
     let held = scan.rows as usize * row_bytes + models + all_targets + outline.bytes(n_blocks);
     let n_queries = n_open.saturating_mul(largest_block).min(scan.rows as usize);
     Limits::within(Budget::new(memory), held, column.max(largest_block * query), n_queries * query)
@@ -320,9 +335,12 @@ impl Prepared<'_> {
         let shares: Vec<f64> = match profile {
             Some(profile) => classes.counts.values().map(|&n| n as f64 / profile.counts.kept as f64).collect(),
             None => {
-                let mut counts = vec![0u64; self.space.n_classes];
-                self.space.classes.iter().for_each(|&class| counts[usize::from(class)] += 1);
-                counts.into_iter().map(|count| count as f64 / self.n_rows as f64).collect()
+                let mut masses = vec![0.0; self.space.n_classes];
+                for (row, &class) in self.space.classes.iter().enumerate() {
+                    masses[usize::from(class)] += self.weights.get(row).copied().unwrap_or(1.0);
+                }
+                let all = if self.weights.is_empty() { self.n_rows as f64 } else { self.weights.iter().sum() };
+                masses.into_iter().map(|mass| mass / all).collect()
             }
         };
         if params.class_priors == ClassPriors::Empirical {
@@ -355,7 +373,7 @@ impl Prepared<'_> {
                     &self.problem.targets,
                     task,
                     params.scaling,
-                    params.target_weights.as_deref(),
+                    (params.target_weights.as_deref(), &self.weights),
                 )?;
                 // Draw 0 are the targets as they are.
                 let draws = Draws::new(params.seed, 1 + params.target_draws, n_rows, of_rows);
@@ -364,6 +382,6 @@ impl Prepared<'_> {
             }
         };
         let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;
-        Ok(Plan { outline, groups, kind, influence })
+        Ok(Plan { outline, groups, weights: Arc::clone(&self.weights), kind, influence })
     }
 }

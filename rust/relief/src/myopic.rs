@@ -15,8 +15,14 @@ use ferrank_runtime::monitor::Monitor;
 /// Values of columns read together.
 const VALUES: usize = 1 << 23;
 
-/// The importances of all features, without standard errors.
-pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], monitor: &Monitor) -> Result<Vec<f64>> {
+/// The importances of all features, without standard errors. Without `weights` all rows have the weight 1.
+pub(crate) fn importances(
+    table: &Table<'_>,
+    space: &Space,
+    priors: &[f64],
+    weights: &[f64],
+    monitor: &Monitor,
+) -> Result<Vec<f64>> {
     let features: Vec<usize> = (0..space.shapes.len()).collect();
     let together = (VALUES / space.classes.len().max(1)).max(1);
     let mut mean = Vec::with_capacity(features.len());
@@ -25,7 +31,7 @@ pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], moni
         let parts: Vec<f64> = (columns.par_iter().zip(features))
             .map(|(column, &feature)| {
                 monitor.check()?;
-                Ok(of_feature(column, feature, space, priors))
+                Ok(of_feature(column, feature, space, (priors, weights)))
             })
             .collect::<Result<_>>()?;
         mean.extend(parts);
@@ -33,16 +39,16 @@ pub(crate) fn importances(table: &Table<'_>, space: &Space, priors: &[f64], moni
     Ok(mean)
 }
 
-fn of_feature(column: &[f64], feature: usize, space: &Space, priors: &[f64]) -> f64 {
+fn of_feature(column: &[f64], feature: usize, space: &Space, (priors, weights): (&[f64], &[f64])) -> f64 {
     let shape = space.shapes[feature];
     let Some(model) = (shape != Shape::Constant)
-        .then(|| MissingModel::new(column, shape == Shape::Nominal, &space.classes, space.n_classes))
+        .then(|| MissingModel::weighted(column, shape == Shape::Nominal, (&space.classes, space.n_classes), weights))
         .flatten()
     else {
         return 0.0;
     };
     let is_informative = matches!(space.missing_models[feature], Some(MissingModel::Informative));
-    let missing = if is_informative { missing_shares(column, space) } else { vec![0.0; priors.len()] };
+    let missing = if is_informative { missing_shares(column, space, weights) } else { vec![0.0; priors.len()] };
     let difference = |a: usize, b: usize| {
         let [x, y] = [missing[a], missing[b]];
         (1.0 - x) * (1.0 - y) * model.two(a, b) + x * (1.0 - y) + y * (1.0 - x)
@@ -57,12 +63,13 @@ fn of_feature(column: &[f64], feature: usize, space: &Space, priors: &[f64]) -> 
 }
 
 /// Shares of the rows of each class that miss a value; n_classes.
-fn missing_shares(column: &[f64], space: &Space) -> Vec<f64> {
+fn missing_shares(column: &[f64], space: &Space, weights: &[f64]) -> Vec<f64> {
     let mut counts = vec![(0.0, 0.0); space.n_classes];
-    for (value, &class) in column.iter().zip(&space.classes) {
+    for (row, (value, &class)) in column.iter().zip(&space.classes).enumerate() {
+        let weight = weights.get(row).copied().unwrap_or(1.0);
         let (missing, all) = &mut counts[usize::from(class)];
-        *missing += f64::from(value.is_nan());
-        *all += 1.0;
+        *missing += if value.is_nan() { weight } else { 0.0 };
+        *all += weight;
     }
     counts.into_iter().map(|(missing, all)| if all > 0.0 { missing / all } else { 0.0 }).collect()
 }

@@ -2,15 +2,18 @@
 
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::profile::{ColumnProfile, Profile};
+use ferrank_data::schema::Problem;
 use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::{Result, check};
 
 use crate::params::{Missing, NeighborhoodRule, ReliefParams, ReliefScore};
 
 /// Why a data set of this `profile` cannot be ranked from selections; `None` if it can.
-pub fn obstacle(params: &ReliefParams, profile: &Profile) -> Option<&'static str> {
+pub fn obstacle(problem: &Problem, params: &ReliefParams, profile: &Profile) -> Option<&'static str> {
     let lacks = |columns: &[ColumnProfile]| columns.iter().any(|column| column.missing() > 0);
-    if params.scores.contains(&ReliefScore::Myopic) {
+    if problem.weight.is_some() {
+        Some("sample_weight: priors and ranks depend on the weights of all rows")
+    } else if params.scores.contains(&ReliefScore::Myopic) {
         Some("scores: myopic compares all rows at once")
     } else if params.neighborhood != NeighborhoodRule::Nearest {
         Some(
@@ -26,8 +29,13 @@ pub fn obstacle(params: &ReliefParams, profile: &Profile) -> Option<&'static str
 }
 
 /// Checks that a selection has these `numbers`, and that it will do.
-pub(crate) fn check_rows(numbers: &[u32], scan: &ScanSummary<'_>, params: &ReliefParams) -> Result<()> {
-    if let Some(obstacle) = obstacle(params, &scan.profile) {
+pub(crate) fn check_rows(
+    numbers: &[u32],
+    scan: &ScanSummary<'_>,
+    problem: &Problem,
+    params: &ReliefParams,
+) -> Result<()> {
+    if let Some(obstacle) = obstacle(problem, params, &scan.profile) {
         return check(false, format!("{obstacle}; rank all rows together"));
     }
     let (rows, all) = (scan.rows, scan.profile.counts.kept);

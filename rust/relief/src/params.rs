@@ -342,7 +342,11 @@ impl ReliefParams {
     /// [`Error::Setting`](ferrank_runtime::Error::Setting) with the setting, its value and valid values.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
         let DataShape { task, n_targets, is_weighted, .. } = *shape;
-        check(!is_weighted, "sample_weight: Relief does not weigh rows; leave it out, or use the forest")?;
+        check(
+            !is_weighted || self.target_draws == 0,
+            "sample_weight: targets that are drawn anew leave the weights of their rows behind, so that p-values would be \
+             wrong; leave it out, or leave target_draws out",
+        )?;
         check(
             task != Task::Unsupervised,
             "task: Relief compares targets, the task unsupervised has none; give a target, or use the forest",

@@ -3,6 +3,8 @@
 //! A neighborhood gives each neighbor of a query a share. The share times a factor of the targets is the weight with
 //! which the pair's differences are added to a sum over features.
 
+use std::sync::Arc;
+
 use super::draws::Draws;
 use super::influence::Influence;
 use super::outline::Outline;
@@ -46,13 +48,13 @@ impl Distances {
 }
 
 /// The shares that the rows of a list have in each scheme.
-#[derive(Debug)]
-pub(crate) struct Shares {
-    /// n_schemes; of the first rows; other rows do not count in the scheme.
-    pub(crate) shares: Vec<Vec<f64>>,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shares<'a> {
+    /// n_schemes; of the first rows; other rows do not count in the scheme. They sum to the weight of the query.
+    pub(crate) shares: &'a [Vec<f64>],
     /// n_schemes x n_rows; for each row of the list, the places of those in whose place it comes if they are left out.
     /// Empty without standard errors.
-    pub(crate) replaced: Vec<Vec<Vec<u32>>>,
+    pub(crate) replaced: &'a [Vec<Vec<u32>>],
 }
 
 /// The sums to compute, and what their weights depend on.
@@ -61,6 +63,8 @@ pub(crate) struct Plan {
     pub(crate) outline: Outline,
     /// n_rows; the group of each row, for standard errors.
     pub(crate) groups: Vec<u8>,
+    /// n_rows; empty where all rows have the weight 1.
+    pub(crate) weights: Arc<Vec<f64>>,
     pub(crate) kind: Kind,
     /// Set where some rows have no target.
     pub(crate) influence: Option<Influence>,
@@ -79,7 +83,26 @@ impl Plan {
     /// Starts the sums of a block as [`block`](Plan::block) does, over `width` columns in place of features.
     pub(crate) fn block_of_width(&self, queries: &[u32], width: usize) -> Block {
         let group = queries.first().map_or(0, |&query| self.group(query));
-        Block::new(&self.outline, width, queries.len(), group)
+        let weight = queries.iter().fold(0.0, |sum, &query| sum + self.weight(query));
+        Block::new(&self.outline, width, weight, group)
+    }
+
+    /// The weight of a row.
+    #[inline]
+    pub(crate) fn weight(&self, row: u32) -> f64 {
+        self.weights.get(row as usize).copied().unwrap_or(1.0)
+    }
+
+    /// The shares of `rows` in each scheme, of which those by rank are `shares`, times the weight of `query`: a row counts
+    /// with its weight among those of the list.
+    pub(crate) fn weighted(&self, query: u32, rows: &[u32], shares: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let of_scheme = |shares: &Vec<f64>| {
+            let mut shares: Vec<f64> = shares.iter().zip(rows).map(|(share, &row)| share * self.weight(row)).collect();
+            let total: f64 = shares.iter().sum();
+            shares.iter_mut().for_each(|share| *share = *share / total * self.weight(query));
+            shares
+        };
+        shares.iter().map(of_scheme).collect()
     }
 
     pub(crate) fn group(&self, row: u32) -> usize {
@@ -93,10 +116,10 @@ impl Plan {
         space: &Space,
         query: u32,
         (class, rows): (usize, &[u32]),
-        shares: &Shares,
+        shares: Shares<'_>,
     ) {
         let mut weights = block.push(query, rows);
-        self.weigh(query, [class, space.class(query)], rows, &shares.shares, &mut weights);
+        self.weigh(query, [class, space.class(query)], rows, shares.shares, &mut weights);
         self.apply_influence(query, rows, weights);
         block.add_known_targets(rows.len());
         if !shares.replaced.is_empty() {
@@ -187,7 +210,7 @@ impl Plan {
 
     /// Adds what the groups of `rows` change in the sums of `query`: the share of a row, and the same share less of the
     /// row that comes in its place if it is left out.
-    fn push_changes(&self, block: &mut Block, query: u32, rows: &[u32], Shares { shares, replaced }: &Shares) {
+    fn push_changes(&self, block: &mut Block, query: u32, rows: &[u32], Shares { shares, replaced }: Shares<'_>) {
         for (place, &row) in rows.iter().enumerate() {
             let factor = self.influence.as_ref().map_or(1.0, |influence| influence.of_pair(query, row).0);
             let changes = shares.iter().zip(replaced).enumerate().flat_map(|(scheme, (shares, replaced))| {

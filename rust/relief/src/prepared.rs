@@ -1,6 +1,8 @@
 //! Reads a source as far as a search needs it: scales, targets, models of missing values, and the rows if they fit in
 //! memory.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
@@ -15,6 +17,7 @@ use ferrank_data::store::{TargetColumn, add_values, empty_targets};
 use ferrank_data::values::{Keep, Values};
 use ferrank_neighbors::layout::Layout;
 use ferrank_neighbors::missing::MissingModel;
+use ferrank_neighbors::ranks::without_ones;
 use ferrank_neighbors::rows::{Reader, Rows};
 use ferrank_neighbors::space::{Scale, Shape, Space};
 use ferrank_neighbors::space_panels::layout_of;
@@ -22,7 +25,7 @@ use ferrank_neighbors::sparse::{SparseRows, Usual};
 use ferrank_neighbors::spilled::{COLUMN_BYTES, SpilledRows};
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::ScanSummary;
-use ferrank_runtime::error::{Result, check};
+use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
 use ferrank_runtime::scratch::Scratch;
 use tracing::info;
@@ -45,6 +48,8 @@ pub(crate) struct Prepared<'a> {
     pub(super) layout: Layout,
     pub(super) targets: Vec<TargetColumn>,
     pub(super) target_profiles: Vec<ColumnProfile>,
+    /// n_rows; empty where all rows have the weight 1.
+    pub(super) weights: Arc<Vec<f64>>,
 }
 
 impl<'a> Prepared<'a> {
@@ -70,7 +75,7 @@ impl<'a> Prepared<'a> {
             (0..shapes.len()).filter(|&i| shapes[i] != Shape::Constant && profile.features[i].missing() > 0).collect();
         let name = intake.source.name();
         let targets = empty_targets(problem, profile, n_rows as usize, name)?;
-        let mut labels = Labels { targets, groups: Vec::new() };
+        let mut labels = Labels { targets, groups: Vec::new(), weights: Vec::new() };
         let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let reader = Reader { intake, scales, n_rows, clip: false };
         let by_class = problem.task == Task::Classification && !is_semi_supervised && params.target_draws == 0;
@@ -80,26 +85,32 @@ impl<'a> Prepared<'a> {
         let (n, width) = (n_rows as usize, shapes.len());
         let ranked: Vec<usize> =
             (0..width).filter(|&feature| matches!(reader.scales[feature], Scale::Ranked { .. })).collect();
-        let read = |batch: &RecordBatch| labels.add(&reader.intake, batch);
+        let mut read = |batch: &RecordBatch| labels.add(&reader.intake, batch);
         // Expected differences in panels, and those that are added up.
         let expected_bytes = 4 * with_missing.len() * classes + Space::expected_bytes(with_missing.len(), classes);
         let held_bytes = n * (VALUE_BYTES * width + expected_bytes);
         let ranking_bytes = if ranked.is_empty() { 0 } else { n * (size_of::<f64>() * width + COLUMN_BYTES) };
         // The usual value of a rank is not known.
         let is_sparse = !(has_ranks && params.scaling == Scaling::Rank) && usual.is_worthwhile(all_rows, limits.rows);
-        let table = if is_sparse {
-            read_sparse(&reader, usual, &ranked, read)?
+        let mut table = if is_sparse {
+            Table::Sparse(read_sparse(&reader, usual, &mut read)?)
         } else if held_bytes.max(ranking_bytes) <= limits.rows {
-            let mut rows = reader.hold(Phase::Coding, read)?;
-            let left = limits.rows - n * size_of::<f64>() * width;
-            rows.rank(&ranked, (left / (COLUMN_BYTES * n)).max(1));
-            Table::Held(rows)
+            Table::Held(reader.hold(Phase::Coding, &mut read)?)
         } else if !ranked.is_empty() {
-            Table::Spilled(SpilledRows::new(&reader, &ranked, scratch, limits.group, read)?)
+            Table::Spilled(SpilledRows::new(&reader, &ranked, scratch, limits.group, &mut read)?)
         } else {
-            reader.intake.pass(Phase::Coding, read)?;
+            reader.intake.pass(Phase::Coding, &mut read)?;
             Table::Streamed(reader)
         };
+        let weights = weights(std::mem::take(&mut labels.weights), name)?;
+        match &mut table {
+            Table::Sparse(rows) if !ranked.is_empty() => rows.rank(&ranked, &weights),
+            Table::Held(rows) => {
+                let left = limits.rows - n * size_of::<f64>() * width;
+                rows.rank(&ranked, &weights, (left / (COLUMN_BYTES * n)).max(1));
+            }
+            _ => {}
+        }
         let place = match &table {
             Table::Held(_) => "held in memory",
             Table::Sparse(_) => "held in memory without their zeros",
@@ -107,13 +118,13 @@ impl<'a> Prepared<'a> {
             Table::Streamed(_) => "read again for each pass",
         };
         info!("memory plan: {n_rows} rows are {place}");
-        let Labels { mut targets, groups } = labels;
+        let Labels { mut targets, groups, .. } = labels;
         targets.iter_mut().for_each(TargetColumn::share);
         let groups = problem.groups.as_ref().map(|_| Groups::new(&[Values::Held(groups)], name, Keep::Memory));
         let groups = groups.transpose()?;
         let (classes, n_classes) = if by_class { targets::classes(&targets[0]) } else { (Vec::new(), 1) };
         let missing_models = match params.missing {
-            Missing::Expected => expected(&table, &with_missing, &shapes, &classes, n_classes, monitor)?,
+            Missing::Expected => expected(&table, &with_missing, &shapes, (&classes, n_classes), &weights, monitor)?,
             Missing::Informative => {
                 let models = (0..width).map(|i| with_missing.binary_search(&i).ok().map(|_| MissingModel::Informative));
                 models.collect()
@@ -138,6 +149,7 @@ impl<'a> Prepared<'a> {
             space,
             targets,
             target_profiles: profile.targets.clone(),
+            weights: Arc::new(weights),
         })
     }
 
@@ -154,6 +166,15 @@ impl<'a> Prepared<'a> {
             ),
         )
     }
+}
+
+/// The weights of rows as they count in sums; empty where all are 1. Sums of other parts or blocks of rows are added to
+/// these, so that equal weights are no weights only if they are 1.
+fn weights(weights: Vec<f64>, name: &str) -> Result<Vec<f64>> {
+    if !weights.iter().sum::<f64>().is_finite() {
+        return Err(Error::Data(format!("{name}: the row weights have no finite sum; divide them by the largest")));
+    }
+    Ok(without_ones(weights))
 }
 
 /// The scale of a feature with this profile.
@@ -178,11 +199,13 @@ pub(crate) fn ranked_features(profile: &Profile, params: &ReliefParams) -> Vec<u
     features.filter(|(_, profile)| matches!(scaled(profile, params), Scale::Ranked { .. })).map(|(i, _)| i).collect()
 }
 
-/// The targets and the groups of the rows read so far.
+/// The targets, the groups and the weights of the rows read so far.
 pub(crate) struct Labels {
     pub(crate) targets: Vec<TargetColumn>,
     /// n_rows; hashes, empty without groups.
     pub(crate) groups: Vec<u64>,
+    /// n_rows; empty without weights.
+    pub(crate) weights: Vec<f64>,
 }
 
 impl Labels {
@@ -190,26 +213,25 @@ impl Labels {
         if let Some(groups) = &intake.problem.groups {
             self.groups.extend(intake.groups(batch, groups)?);
         }
+        if let Some(column) = intake.problem.weight {
+            self.weights.extend(intake.weights(batch, column)?);
+        }
         add_values(&mut self.targets, intake, batch)
     }
 }
 
-/// Reads the rows without their usual values, and ranks the features `ranked`; calls `each` with every batch.
-fn read_sparse<'a>(
+/// Reads the rows without their usual values; calls `each` with every batch.
+fn read_sparse(
     reader: &Reader<'_>,
     usual: Usual,
-    ranked: &[usize],
     mut each: impl FnMut(&RecordBatch) -> Result<()>,
-) -> Result<Table<'a>> {
+) -> Result<SparseRows> {
     let mut rows = SparseRows::new(usual);
     reader.pass(Phase::Coding, |batch, tile| {
         rows.append(tile);
         each(batch)
     })?;
-    if !ranked.is_empty() {
-        rows.rank(ranked);
-    }
-    Ok(Table::Sparse(rows))
+    Ok(rows)
 }
 
 /// Models of the expected differences of missing values of the features `with_missing`; `None` for other features.
@@ -217,8 +239,8 @@ fn expected(
     table: &Table<'_>,
     with_missing: &[usize],
     shapes: &[Shape],
-    classes: &[u16],
-    n_classes: usize,
+    classes: (&[u16], usize),
+    weights: &[f64],
     monitor: &Monitor,
 ) -> Result<Vec<Option<MissingModel>>> {
     let mut missing_models: Vec<Option<MissingModel>> = shapes.iter().map(|_| None).collect();
@@ -233,7 +255,7 @@ fn expected(
         let found: Vec<Option<MissingModel>> = (columns.par_iter().zip(features))
             .map(|(column, &feature)| {
                 monitor.check()?;
-                Ok(MissingModel::new(column, shapes[feature] == Shape::Nominal, classes, n_classes))
+                Ok(MissingModel::weighted(column, shapes[feature] == Shape::Nominal, classes, weights))
             })
             .collect::<Result<_>>()?;
         features.iter().zip(found).for_each(|(&feature, model)| missing_models[feature] = model);

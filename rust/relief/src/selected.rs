@@ -53,7 +53,7 @@ pub struct Selection<'a> {
 
 impl Selection<'_> {
     pub(crate) fn check(&self, scan: &ScanSummary<'_>, problem: &Problem, params: &ReliefParams) -> Result<()> {
-        check_rows(self.numbers, scan, params)?;
+        check_rows(self.numbers, scan, problem, params)?;
         check(
             self.targets.is_some() || !are_needed(problem, params, &scan.profile),
             "targets: give those of all rows, on which the targets of these rows depend",

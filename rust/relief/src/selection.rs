@@ -182,7 +182,7 @@ pub fn nearest(
     pool(options.threads)?.install(|| {
         let intake = Intake::new(source, &problem, params.unlabelled, monitor).with_memory(options.memory);
         let scan = options.scan(&intake, 0)?;
-        check_rows(numbers, &scan, params)?;
+        check_rows(numbers, &scan, &problem, params)?;
         let places: std::result::Result<Vec<u32>, usize> =
             queries.iter().map(|row| numbers.binary_search(row).map(|place| place as u32)).collect();
         let Ok(places) = places else { return Err(intake.changed()) };

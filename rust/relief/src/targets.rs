@@ -12,7 +12,7 @@ use ferrank_data::profile::{ColumnProfile, MISSING_U16};
 use ferrank_data::schema::{Attribute, Task};
 use ferrank_data::store::{TargetColumn, label_code};
 use ferrank_neighbors::missing::MissingModel;
-use ferrank_neighbors::ranks::to_mid_ranks;
+use ferrank_neighbors::ranks::to_weighted_mid_ranks;
 use ferrank_neighbors::space::{Example, Scale, Shape, Space};
 use ferrank_runtime::error::Result;
 
@@ -62,7 +62,7 @@ pub(crate) fn classes(column: &TargetColumn) -> (Vec<u16>, usize) {
 }
 
 impl Targets {
-    /// Prepares the distances between targets.
+    /// Prepares the distances between targets, which have `weights`; without `row_weights` all rows have the weight 1.
     ///
     /// # Errors
     /// [`Error::Data`](ferrank_runtime::error::Error::Data) for a label with more than two values.
@@ -72,7 +72,7 @@ impl Targets {
         names: &[Attribute],
         task: Task,
         scaling: Scaling,
-        weights: Option<&[f64]>,
+        (weights, row_weights): (Option<&[f64]>, &[f64]),
     ) -> Result<Self> {
         if let [TargetColumn::Labels(labels)] = columns {
             let values = TargetValues::Sets { labels: labels.clone(), shares: labels.shares() };
@@ -83,7 +83,7 @@ impl Targets {
         let mut values = Vec::new();
         for (number, ((column, profile), name)) in columns.iter().zip(profiles).zip(names).enumerate() {
             let scale = Scale::from_profile(profile);
-            let (shape, normalized) = normalize(column, &scale, scaling);
+            let (shape, normalized) = normalize(column, &scale, scaling, row_weights);
             if values.is_empty() {
                 values.resize(normalized.len() * n_targets, 0.0);
             }
@@ -94,8 +94,9 @@ impl Targets {
                 .zip(&normalized)
                 .for_each(|(value, normalized)| *value = *normalized);
             let with_missing = shape != Shape::Constant && normalized.iter().any(|value| value.is_nan());
-            let model =
-                if with_missing { MissingModel::new(&normalized, shape == Shape::Nominal, &[], 1) } else { None };
+            let model = with_missing
+                .then(|| MissingModel::weighted(&normalized, shape == Shape::Nominal, (&[], 1), row_weights))
+                .flatten();
             shapes.push(if with_missing && model.is_none() { Shape::Unknown } else { shape });
             missing_models.push(model);
             present.push(if task == Task::MultiLabel { label_code(column, &name.name)? } else { 1.0 });
@@ -162,11 +163,11 @@ pub(crate) fn shares(weights: Option<&[f64]>, n_targets: usize) -> Vec<f64> {
     (0..n_targets).map(|target| weights.map_or(1.0, |weights| weights[target]) / total).collect()
 }
 
-fn normalize(column: &TargetColumn, scale: &Scale, scaling: Scaling) -> (Shape, Vec<f64>) {
+fn normalize(column: &TargetColumn, scale: &Scale, scaling: Scaling, weights: &[f64]) -> (Shape, Vec<f64>) {
     match (column, scale) {
         (TargetColumn::Numeric(values), Scale::Numeric { .. }) if scaling == Scaling::Rank => {
             let mut ranks = values.to_vec();
-            to_mid_ranks(&mut ranks, (0.0, 0));
+            to_weighted_mid_ranks(&mut ranks, weights);
             (Shape::Numeric, ranks)
         }
         (TargetColumn::Numeric(values), Scale::Numeric { low, high }) => {
@@ -197,7 +198,7 @@ mod tests {
         let mut labels = LabelColumn::new(Arc::new(Hierarchy::from_edges(&edges, 1.0).unwrap()), 3);
         labels.add(&(Arc::new(StringArray::from(vec!["a@b@c", "b@c@d", ""])) as ArrayRef), None).unwrap();
         let columns = [TargetColumn::Labels(labels)];
-        let targets = Targets::new(&columns, &[], &[], Task::Hierarchical, Scaling::Range, None).unwrap();
+        let targets = Targets::new(&columns, &[], &[], Task::Hierarchical, Scaling::Range, (None, &[])).unwrap();
         let distances = |a: u32, b: u32| {
             [TargetDistance::Hamming, TargetDistance::Subset, TargetDistance::Accuracy, TargetDistance::F1]
                 .map(|distance| targets.distance(TargetMetric::Sets(distance), a, b))

@@ -50,11 +50,22 @@ impl<'a> SampledSource<'a> {
     /// # Errors
     /// The errors of reading.
     pub fn hold(self, memory: Option<u64>, monitor: &Monitor) -> Result<Box<dyn ChunkSource + 'a>> {
+        Ok(match self.read(memory, monitor)? {
+            Some(held) => Box::new(held),
+            None => Box::new(self),
+        })
+    }
+
+    /// The sample in memory; `None` where it is too large for a quarter of `memory` bytes.
+    ///
+    /// # Errors
+    /// The errors of reading.
+    pub fn read(&self, memory: Option<u64>, monitor: &Monitor) -> Result<Option<TableSource>> {
         let schema = self.schema();
         if self.rows.saturating_mul(8 * schema.fields().len() as u64)
             > memory.map_or(HELD_BYTES, |memory| HELD_BYTES.min(memory / 4))
         {
-            return Ok(Box::new(self));
+            return Ok(None);
         }
         monitor.enter(Phase::Sampling, self.rows);
         let mut batches = Vec::new();
@@ -64,7 +75,7 @@ impl<'a> SampledSource<'a> {
             monitor.advance(batch.num_rows() as u64);
             batches.push(batch);
         }
-        Ok(Box::new(TableSource::new(self.name(), schema, batches)?))
+        TableSource::new(self.name(), schema, batches).map(Some)
     }
 
     fn cut(&self, first: u64, batch: &RecordBatch) -> Result<RecordBatch> {

@@ -1,7 +1,7 @@
 //! Relief that is given more queries.
 
 use super::growth::{Case, Growth};
-use ferrank_data::source::count_rows;
+use ferrank_data::source::{ChunkSource, count_rows};
 use ferrank_ranking::{DataShape, Ranking};
 use ferrank_relief::{Iterations, ReliefParams, ReliefScore};
 use ferrank_runtime::error::{Result, check};
@@ -17,6 +17,8 @@ const FREEDOM: f64 = 15.0;
 
 pub(super) struct ReliefGrowth<'a> {
     case: Case<'a, ReliefParams>,
+    /// The rows that take part, where these are not all: each stage ranks the same.
+    sample: Option<Box<dyn ChunkSource + 'a>>,
     n_rows: u64,
     most: u64,
 }
@@ -33,8 +35,11 @@ impl<'a> ReliefGrowth<'a> {
             "standard_errors: until=\"stable\" judges Relief by them; leave one of the two out",
         )?;
         check(params.n_iterations.len() == 1, "n_iterations: until=\"stable\" chooses how many; give one, the most")?;
-        let n_rows = params.max_samples.of(count_rows(case.source, case.monitor)?);
-        Ok(ReliefGrowth { case, n_rows, most: params.queries(n_rows) })
+        let sample = ferrank_relief::sample(case.source, params, case.monitor)?
+            .map(|sample| sample.hold(case.options.memory, case.monitor))
+            .transpose()?;
+        let n_rows = count_rows(sample.as_deref().unwrap_or(case.source), case.monitor)?;
+        Ok(ReliefGrowth { case, sample, n_rows, most: params.queries(n_rows) })
     }
 }
 
@@ -56,7 +61,8 @@ impl Growth for ReliefGrowth<'_> {
             true => params.n_iterations.clone(),
             false => vec![Iterations::Share(queries as f64 / self.n_rows as f64)],
         };
-        let params = params.clone().with_n_iterations(n_iterations);
+        let params = params.clone().with_n_iterations(n_iterations).with_max_samples(Iterations::All);
+        let source = self.sample.as_deref().unwrap_or(source);
         ferrank_relief::accumulate(source, roles, &params, options, monitor)?.ranking()
     }
 

@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
@@ -8,12 +9,13 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use super::goal::{Basis, Trend};
 use super::growth::Growth as _;
 use super::*;
+use arrow_schema::SchemaRef;
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::Targets;
-use ferrank_data::source::SampledSource;
-use ferrank_data::source::TableSource;
+use ferrank_data::source::{Chunks, SampledSource, TableSource};
 use ferrank_forest::{ForestParams, MaxSamples, Score};
 use ferrank_ranking::{Estimate, ScoreRanking};
+use ferrank_relief::{Iterations, ReliefParams};
 use ferrank_runtime::random::mix;
 
 const GOAL: Goal = Goal { top: 2, confidence: 0.95 };
@@ -205,6 +207,41 @@ fn bags_grow_to_full_size_and_then_trees_do_at_little_cost() {
     for times in [1.1, 2.0, 5.0, 99.0] {
         assert!(cost(stages(100, &many, Some(times))) <= 1.5 * 100.0 * 1_000.0, "{times}");
     }
+}
+
+/// Rows that count how often they are read.
+struct Counted(TableSource, AtomicUsize);
+
+impl ChunkSource for Counted {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn chunks(&self) -> Result<Chunks<'_>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.chunks()
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        self.0.rows_hint()
+    }
+}
+
+#[test]
+fn the_rows_that_relief_draws_are_the_same_in_all_stages_and_read_once() {
+    let (source, monitor) = (Counted(source(20_000, 700), AtomicUsize::new(0)), Monitor::default());
+    let params = ReliefParams::default().with_max_samples(Iterations::Count(1_200)).with_seed(5);
+    let (settings, options) = (Settings::Relief(params.clone()), RunOptions::default());
+    let (ranking, stop) = rank(&source, &roles(), &settings, &GOAL, &options, &monitor).unwrap();
+    // Noise is not settled: the last stage has all rows of the sample as queries.
+    assert_eq!((stop.effort, stop.sampled, stop.of), (1_200, 1_200, 1_200));
+    assert_eq!(source.1.load(Ordering::Relaxed), 1);
+    let at_once = ferrank_relief::rank(&source, &roles(), &params, 1, &monitor).unwrap();
+    assert_eq!(ranking.scores[0].importance, at_once.scores[0].importance);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 pub use search::Index;
 
-use super::ranks::to_mid_ranks;
+use super::ranks::{to_mid_ranks, to_weighted_mid_ranks};
 use super::rows::Rows;
 use super::space::{Scale, Space};
 use ferrank_data::profile::ColumnProfile;
@@ -145,8 +145,9 @@ impl SparseRows {
         }
     }
 
-    /// Replaces the values of `features`, usual ones too, by their mid-ranks.
-    pub fn rank(&mut self, features: &[usize]) {
+    /// Replaces the values of `features`, usual ones too, by their mid-ranks. Rows count with these `weights`, or 1 each
+    /// without weights.
+    pub fn rank(&mut self, features: &[usize], weights: &[f64]) {
         let mut starts = vec![0; self.usual.values.len() + 1];
         self.features.iter().for_each(|&feature| starts[feature as usize + 1] += 1);
         (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
@@ -161,6 +162,20 @@ impl SparseRows {
         for &feature in features {
             let entries = &entries[starts[feature]..starts[feature + 1]];
             column.clear();
+            if !weights.is_empty() {
+                // Weights are added up in the order of the rows, as where all values are held.
+                column.resize(n_rows, self.usual.values[feature]);
+                let row = |entry: usize| self.starts.partition_point(|start| *start <= entry) - 1;
+                let rows: Vec<usize> = entries.iter().map(|&entry| row(entry)).collect();
+                rows.iter().zip(entries).for_each(|(&row, &entry)| column[row] = self.values[entry]);
+                to_weighted_mid_ranks(&mut column, weights);
+                let mut is_usual = vec![true; n_rows];
+                for (&row, &entry) in rows.iter().zip(entries) {
+                    (self.values[entry], is_usual[row]) = (column[row], false);
+                }
+                self.usual.values[feature] = is_usual.iter().position(|usual| *usual).map_or(0.0, |row| column[row]);
+                continue;
+            }
             column.extend(entries.iter().map(|&entry| self.values[entry]));
             let usual = &mut self.usual.values[feature];
             *usual = to_mid_ranks(&mut column, (*usual, n_rows - entries.len()));

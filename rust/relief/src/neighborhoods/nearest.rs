@@ -35,6 +35,12 @@ const SEARCHED: usize = 64;
 /// one takes the place of one that is left out.
 pub(super) struct Nearest(NearestParams);
 
+/// The [`Shares`] of a list of some length, where all rows have the weight 1.
+struct ByRank {
+    shares: Vec<Vec<f64>>,
+    replaced: Vec<Vec<Vec<u32>>>,
+}
+
 /// Queries of the largest of `blocks`, at least 1.
 fn most_queries(blocks: &[Queries<'_>]) -> usize {
     blocks.iter().map(|(_, queries)| queries.len()).max().unwrap_or(0).max(1)
@@ -227,7 +233,7 @@ impl Pairs<'_> {
         let Pairs { data, plan, neighbors, params, .. } = self;
         let mut block = plan.block(queries);
         // By the length of the list; nearly all are equally long.
-        let mut known: HashMap<usize, Shares> = HashMap::new();
+        let mut known: HashMap<usize, ByRank> = HashMap::new();
         let mut ordered = Vec::new();
         for &query in queries {
             for (class, rows) in neighbors.of(query).enumerate() {
@@ -235,7 +241,7 @@ impl Pairs<'_> {
                 ordered.clear();
                 ordered.extend_from_slice(rows);
                 ordered[..params.n_unordered(rows.len())].sort_unstable();
-                let shares = known.entry(rows.len()).or_insert_with(|| {
+                let ByRank { shares: by_rank, replaced } = known.entry(rows.len()).or_insert_with(|| {
                     let shares = plan.outline.schemes.iter().filter_map(|scheme| match *scheme {
                         Scheme::Nearest { k, sigma } => Some(rank_shares(k.min(rows.len()), sigma)),
                         Scheme::Near | Scheme::Far => None,
@@ -243,9 +249,16 @@ impl Pairs<'_> {
                     let shares: Vec<Vec<f64>> = shares.collect();
                     let moving = shares.iter().filter(|_| plan.outline.has_groups);
                     let replaced = moving.map(|shares| replaced(shares, rows.len())).collect();
-                    Shares { shares, replaced }
+                    ByRank { shares, replaced }
                 });
-                plan.push(&mut block, &data.space, query, (class, &ordered), shares);
+                let weighted;
+                let shares = if plan.weights.is_empty() {
+                    &*by_rank
+                } else {
+                    weighted = plan.weighted(query, &ordered, by_rank);
+                    &weighted
+                };
+                plan.push(&mut block, &data.space, query, (class, &ordered), Shares { shares, replaced });
             }
         }
         block.sort();

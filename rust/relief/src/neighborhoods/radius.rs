@@ -16,6 +16,10 @@
 //! Distances are compared in units of 10⁻¹², in which sums and squares are whole numbers, so that no rounding decides
 //! which rows count.
 //!
+//! Where rows have weights, a pair counts in the mean of all pairs with the product of their weights, a row in the mean and
+//! the standard deviation of a query, and among its near or far rows, with its own. Means are then no fractions of whole
+//! numbers: thresholds are rounded to 12 decimals, and a distance equal to a rounded threshold is neither near nor far.
+//!
 //! Where scikit-rebate (0.8) departs: its SURF and SURF* include the n distances of a row from itself in the mean; it
 //! weighs misses of several classes by the squared share of the class among the misses, not by its prior; rows of numeric
 //! targets are hits within a standard deviation of the target, misses beyond, whereas here RReliefF's probabilities are
@@ -23,9 +27,9 @@
 //! row that has far hits or far misses alone; numeric features beside nominal ones differ by 1 beyond a standard deviation;
 //! and missing values are left out.
 //!
-//! Where no value is missing, distances in [fixed point](ferrank_neighbors::fixed) tell which rows count if all are farther
-//! from the thresholds than both can be off. Else the distances of the query are measured in f64, as for all queries with
-//! missing values, so that the same rows count.
+//! Where no value is missing and rows have the same weight, distances in [fixed point](ferrank_neighbors::fixed) tell which
+//! rows count if all are farther from the thresholds than both can be off. Else the distances of the query are measured in
+//! f64, as for all queries with missing values, so that the same rows count.
 //!
 //! Standard errors take the thresholds as given.
 //!
@@ -43,6 +47,7 @@ use crate::sums::{Block, ListSums};
 use ferrank_neighbors::all_pairs::{AllPairs, TOGETHER};
 use ferrank_neighbors::fixed::FixedRows;
 use ferrank_neighbors::layout::LANES;
+use ferrank_neighbors::ranks::without_ones;
 use ferrank_neighbors::sink::DECIMALS;
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::Checkpoint;
@@ -89,6 +94,29 @@ impl Moments {
     }
 }
 
+/// Weights of pairs, and sums over the distances in units of 10⁻¹² from some distance in their midst, each with its weight.
+#[derive(Debug, Clone, Copy, Default)]
+struct WeightedMoments {
+    weight: f64,
+    sum: f64,
+}
+
+impl WeightedMoments {
+    fn add(&mut self, weight: f64, apart: f64) {
+        self.weight += weight;
+        self.sum += weight * apart;
+    }
+
+    fn join(self, other: WeightedMoments) -> WeightedMoments {
+        WeightedMoments { weight: self.weight + other.weight, sum: self.sum + other.sum }
+    }
+
+    /// The mean; 0 without pairs.
+    fn mean(self) -> f64 {
+        if self.weight > 0.0 { self.sum / self.weight } else { 0.0 }
+    }
+}
+
 /// Keys of distances that are near, and of those that are far.
 #[derive(Debug, Clone, PartialEq)]
 struct Thresholds {
@@ -103,6 +131,25 @@ impl Thresholds {
     fn around_mean(Moments { count, sum, .. }: Moments) -> Self {
         let count = u128::from(count.max(1));
         Thresholds { near: sum.div_ceil(count) as u64, far: (sum / count + 1) as u64 }
+    }
+
+    /// Distances below `near`, and above `far`, which are no whole numbers.
+    fn rounded(near: f64, far: f64) -> Self {
+        Thresholds { near: near.round() as u64, far: far.round() as u64 + 1 }
+    }
+
+    /// As [`beyond_half_deviation`](Thresholds::beyond_half_deviation) of the distances `keys`, which have these `weights`.
+    fn beyond_half_weighted_deviation(keys: &[u64], weights: &[f64]) -> Self {
+        // Sums of differences from one of the distances are exact where all are equal.
+        let pivot = keys[keys.len() / 2] as f64;
+        let moments = |value: &dyn Fn(f64) -> f64| {
+            let mut moments = WeightedMoments::default();
+            keys.iter().zip(weights).for_each(|(&key, &weight)| moments.add(weight, value(key as f64)));
+            moments.mean()
+        };
+        let mean = pivot + moments(&|key| key - pivot);
+        let half = moments(&|key| (key - mean) * (key - mean)).sqrt() / 2.0;
+        Thresholds::rounded(mean - half, mean + half)
     }
 
     /// Distances below the mean less half of the standard deviation, and above the mean plus half of it.
@@ -135,6 +182,8 @@ struct Selected {
     /// Distances in fixed point.
     fixed: Vec<f64>,
     keys: Vec<u64>,
+    /// By position, 0 for the excluded rows; empty where all rows have the same weight.
+    weights: Vec<f64>,
     excluded: Vec<usize>,
     /// Positions of near rows, and of far ones.
     lists: [Vec<u32>; 2],
@@ -160,6 +209,10 @@ impl Neighborhood for Radius {
         let mut positions = vec![0; *n_rows];
         (0..).zip(&pairs.numbers).for_each(|(position, &row)| positions[row as usize] = position);
         let selector = Selector { rule: self.rule, n_rows: *n_rows, n_features: space.shapes.len() };
+        // Relative to the largest, so that no product of two overflows.
+        let largest = plan.weights.iter().copied().fold(0.0, f64::max);
+        let of_positions = pairs.numbers.iter().filter_map(|&row| plan.weights.get(row as usize));
+        let weights = without_ones(of_positions.map(|weight| weight / largest).collect());
         let of_row = |&row: &u32| (space.class(row), plan.group(row));
         let mut end = 0;
         let segments = pairs.numbers.chunk_by(|a, b| of_row(a) == of_row(b)).map(|rows| {
@@ -168,9 +221,10 @@ impl Neighborhood for Radius {
             Segment { end, n_rows, class, group }
         });
         let segments: Vec<Segment> = segments.collect();
-        let run = Run { data, plan, pairs: &pairs, positions: &positions, segments: &segments, selector };
+        let run =
+            Run { data, plan, pairs: &pairs, positions: &positions, weights: &weights, segments: &segments, selector };
         let mean = match self.rule {
-            NeighborhoodRule::Surf | NeighborhoodRule::SurfStar => Some(Thresholds::around_mean(run.all_pairs()?)),
+            NeighborhoodRule::Surf | NeighborhoodRule::SurfStar => Some(run.around_mean()?),
             NeighborhoodRule::Multisurf | NeighborhoodRule::MultisurfStar | NeighborhoodRule::Nearest => None,
         };
         monitor.enter(Phase::Summing, blocks.iter().map(|(_, queries)| queries.len() as u64).sum());
@@ -282,10 +336,13 @@ struct Selector {
 impl Selector {
     /// Selects the rows that count for query number `number` of those measured.
     fn select(&self, number: usize, mean: Option<&Thresholds>, buffers: &mut Selected) {
-        let Selected { distances, keys, excluded, lists: [near, far], .. } = buffers;
+        let Selected { distances, keys, weights, excluded, lists: [near, far], .. } = buffers;
         keys.clear();
         keys.extend(distances.iter().map(|distances| key(distances[number], self.n_features)));
-        let own = || Thresholds::beyond_half_deviation(Moments::new(keys, excluded));
+        let own = || match weights.is_empty() {
+            true => Thresholds::beyond_half_deviation(Moments::new(keys, excluded)),
+            false => Thresholds::beyond_half_weighted_deviation(keys, weights),
+        };
         let thresholds = mean.cloned().unwrap_or_else(own);
         select(keys, excluded, near, |key| key < thresholds.near);
         if self.rule.counts_far() {
@@ -338,6 +395,8 @@ struct Run<'a> {
     pairs: &'a AllPairs,
     /// n_rows; the position of each row.
     positions: &'a [u32],
+    /// By position; relative to the largest, empty where all rows have the same weight.
+    weights: &'a [f64],
     /// By position.
     segments: &'a [Segment],
     selector: Selector,
@@ -364,8 +423,31 @@ impl Run<'_> {
         }
     }
 
-    /// The moments of the distances of all pairs.
-    fn all_pairs(&self) -> Result<Moments> {
+    /// The thresholds around the mean of the distances of all pairs.
+    fn around_mean(&self) -> Result<Thresholds> {
+        let (weights, mut first) = (self.weights, Vec::new());
+        if weights.is_empty() {
+            let add = |moments: &mut Moments, _: (usize, usize), key: u64| {
+                moments.count += 1;
+                moments.sum += u128::from(key);
+            };
+            let moments: Vec<Moments> = self.over_pairs(add)?;
+            return Ok(Thresholds::around_mean(moments.into_iter().fold(Moments::default(), Moments::join)));
+        }
+        // As in the thresholds of a query.
+        self.pairs.distances(Arch::new(), &[0], 0..self.pairs.len(), &mut first);
+        let pivot = first.last().map_or(0.0, |sums| key(sums[0], self.data.space.shapes.len()) as f64);
+        let add = |moments: &mut WeightedMoments, (query, row): (usize, usize), key: u64| {
+            moments.add(weights[query] * weights[row], key as f64 - pivot);
+        };
+        // In the order of the rows, so that the sum has the same bits for any number of threads.
+        let moments: Vec<WeightedMoments> = self.over_pairs(add)?;
+        let mean = pivot + moments.into_iter().fold(WeightedMoments::default(), WeightedMoments::join).mean();
+        Ok(Thresholds::rounded(mean, mean))
+    }
+
+    /// What `add` makes of the key of the distance of each pair, in parts that together are all pairs.
+    fn over_pairs<M: Default + Send>(&self, add: impl Fn(&mut M, (usize, usize), u64) + Sync) -> Result<Vec<M>> {
         let Run { pairs, data, .. } = self;
         let (n, n_features, arch) = (pairs.len(), data.space.shapes.len(), Arch::new());
         data.monitor.enter(Phase::Searching, n as u64);
@@ -373,15 +455,14 @@ impl Run<'_> {
         let starts: Vec<usize> = (0..n).step_by(step).collect();
         let moments = starts.into_par_iter().map_init(Vec::new, |distances, first| {
             data.monitor.check()?;
-            let mut moments = Moments::default();
+            let mut moments = M::default();
             for start in (first..n.min(first + step)).step_by(TOGETHER) {
                 let queries: Vec<usize> = (start..n.min(start + TOGETHER)).collect();
                 pairs.distances(arch, &queries, start..n, distances);
                 for (row, distances) in (start..).zip(&*distances) {
                     for (&query, &sum) in queries.iter().zip(distances) {
                         if query < row && !pairs.is_excluded(query, row) {
-                            moments.count += 1;
-                            moments.sum += u128::from(key(sum, n_features));
+                            add(&mut moments, (query, row), key(sum, n_features));
                         }
                     }
                 }
@@ -389,12 +470,12 @@ impl Run<'_> {
             data.monitor.advance(step as u64);
             Ok(moments)
         });
-        moments.try_reduce(Moments::default, |a, b| Ok(a.join(b)))
+        moments.collect()
     }
 
     /// The rows in fixed point, where no distance is needed but to tell which rows count.
     fn fixed(&self) -> Option<&FixedRows> {
-        self.pairs.fixed.as_ref().filter(|_| self.plan.influence.is_none())
+        self.pairs.fixed.as_ref().filter(|_| self.plan.influence.is_none() && self.weights.is_empty())
     }
 
     /// Adds the lists of some queries to `block`: at most [`LANES`] where rows are in fixed point, else [`TOGETHER`].
@@ -410,6 +491,11 @@ impl Run<'_> {
         for (number, &query) in positions.iter().enumerate() {
             let Buffers { selected, .. } = &mut *buffers;
             pairs.excluded(query, &mut selected.excluded);
+            selected.weights.clear();
+            selected.weights.extend_from_slice(self.weights);
+            for &row in selected.excluded.iter().filter(|_| !self.weights.is_empty()) {
+                selected.weights[row] = 0.0;
+            }
             // Where distances in fixed point decide, no pair needs its distance in f64.
             let number = match self.fixed() {
                 Some(fixed) if selector.select_in_fixed_point(fixed, (query, number), mean, selected) => None,
@@ -426,7 +512,7 @@ impl Run<'_> {
                 let place = usize::from(*kind == Scheme::Far);
                 let rows = std::mem::take(&mut buffers.selected.lists[place]);
                 if rows.is_empty() && matches!(self.plan.kind, Kind::Distances(..)) {
-                    block.skip_query(scheme);
+                    block.skip_query(scheme, self.plan.weight(pairs.numbers[query]));
                 }
                 self.add_rows((query, number), &rows, scheme, block, buffers);
                 buffers.selected.lists[place] = rows;
@@ -455,7 +541,7 @@ impl Run<'_> {
                 rows = rest;
             }
             if rows.len() < before {
-                block.add_list(scheme, &mut buffers.sums);
+                block.add_list(scheme, self.plan.weight(self.pairs.numbers[query.0]), &mut buffers.sums);
             }
         }
     }
@@ -475,7 +561,8 @@ impl Run<'_> {
         let classes = [segment.class, space.class(query_row)];
         weights.clear();
         weights.resize(rows.len() * n_units, 0.0);
-        let mut missed = 0.0;
+        let weight = |row: u32| plan.weight(pairs.numbers[row as usize]);
+        let (mut mass, mut missed) = (rows.len() as f64, 0.0);
         if plan.influence.is_none() && matches!(plan.kind, Kind::Classes { .. }) {
             // The same weight for all.
             let mut unit = [0.0];
@@ -485,11 +572,17 @@ impl Run<'_> {
             for (&row, weights) in rows.iter().zip(weights.chunks_exact_mut(n_units)) {
                 let other = pairs.numbers[row as usize];
                 let distance = number.map_or(0.0, |number| distances[row as usize][number] / n_features);
-                missed += 1.0 - plan.influenced_units((query_row, other), classes, distance, weights);
+                missed += weight(row) * (1.0 - plan.influenced_units((query_row, other), classes, distance, weights));
+            }
+        }
+        if !plan.weights.is_empty() {
+            mass = rows.iter().map(|&row| weight(row)).sum();
+            for (&row, weights) in rows.iter().zip(weights.chunks_exact_mut(n_units)) {
+                weights.iter_mut().for_each(|unit| *unit *= weight(row));
             }
         }
         let sums = sums.group(segment.group);
-        sums.add_weights(rows.len(), weights, missed);
+        sums.add_weights((rows.len(), mass), weights, missed);
         pairs.add_differences(Arch::new(), query, rows, weights, &mut sums.vectors);
     }
 }
@@ -593,6 +686,20 @@ mod tests {
         assert_eq!(Thresholds::beyond_half_deviation(moments(&[7, 7, 7])), Thresholds { near: 7, far: 8 });
         assert_eq!(Thresholds::beyond_half_deviation(moments(&[0, 0])), Thresholds { near: 0, far: 1 });
         assert_eq!(Thresholds::beyond_half_deviation(moments(&[])), Thresholds { near: 0, far: 1 });
+    }
+
+    #[test]
+    fn thresholds_by_weights_are_rounded() {
+        let found = |keys: &[u64], weights: &[f64]| Thresholds::beyond_half_weighted_deviation(keys, weights);
+        assert_eq!(found(&[2, 6], &[1.0, 1.0]), Thresholds { near: 3, far: 6 });
+        // As 2, 6, 6, 6: mean 5, standard deviation √3.
+        assert_eq!(found(&[2, 6, 900], &[0.25, 0.75, 0.0]), Thresholds { near: 4, far: 7 });
+        let equal = 123_456_789_012;
+        assert_eq!(
+            found(&[equal; 7], &[0.1, 0.7, 0.3, 0.0, 0.9, 0.2, 0.6]),
+            Thresholds { near: equal, far: equal + 1 }
+        );
+        assert_eq!(found(&[5], &[0.0]), Thresholds { near: 5, far: 6 });
     }
 
     #[test]

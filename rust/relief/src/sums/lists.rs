@@ -19,6 +19,8 @@ pub(crate) struct ListSums {
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     n_rows: usize,
+    /// Sum of the weights of the rows.
+    mass: f64,
     /// What the influence of the pairs misses to 1.
     missed: f64,
     /// n_units; sums of the weights.
@@ -29,14 +31,15 @@ pub(crate) struct Group {
 
 impl Group {
     fn clear(&mut self) {
-        (self.n_rows, self.missed) = (0, 0.0);
+        (self.n_rows, self.mass, self.missed) = (0, 0.0, 0.0);
         self.weights.fill(0.0);
         self.vectors.fill(0.0);
     }
 
-    /// Adds `n_rows` rows with these weights, n_rows x n_units, without their differences.
-    pub(crate) fn add_weights(&mut self, n_rows: usize, weights: &[f64], missed: f64) {
+    /// Adds `n_rows` rows of this `mass` with these weights, n_rows x n_units, without their differences.
+    pub(crate) fn add_weights(&mut self, (n_rows, mass): (usize, f64), weights: &[f64], missed: f64) {
         self.n_rows += n_rows;
+        self.mass += mass;
         self.missed += missed;
         for weights in weights.chunks_exact(self.weights.len()) {
             self.weights.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
@@ -45,6 +48,7 @@ impl Group {
 
     fn add(&mut self, other: &Group) {
         self.n_rows += other.n_rows;
+        self.mass += other.mass;
         self.missed += other.missed;
         add_times(&mut self.weights, 1.0, &other.weights);
         add_times(&mut self.vectors, 1.0, &other.vectors);
@@ -58,7 +62,8 @@ fn add_times(sums: &mut [f64], factor: f64, values: &[f64]) {
 impl ListSums {
     /// An empty list of rows of `n_groups` groups.
     pub(crate) fn new(n_groups: usize, n_units: usize, width: usize) -> Self {
-        let total = Group { n_rows: 0, missed: 0.0, weights: vec![0.0; n_units], vectors: vec![0.0; n_units * width] };
+        let (weights, vectors) = (vec![0.0; n_units], vec![0.0; n_units * width]);
+        let total = Group { n_rows: 0, mass: 0.0, missed: 0.0, weights, vectors };
         ListSums { width, n_units, groups: vec![total.clone(); n_groups], total }
     }
 
@@ -75,25 +80,28 @@ impl ListSums {
 }
 
 impl Block {
-    /// Adds the rows of `list` to the sums of scheme number `scheme`, each with the same share, and empties the list.
-    pub(crate) fn add_list(&mut self, scheme: usize, list: &mut ListSums) {
+    /// Adds the rows of `list`, of a query of this `weight`, to the sums of scheme number `scheme`, each with a share
+    /// proportional to its weight, and empties the list.
+    pub(crate) fn add_list(&mut self, scheme: usize, weight: f64, list: &mut ListSums) {
         let ListSums { width, n_units, groups, total, .. } = list;
         let (width, n_units) = (*width, *n_units);
         groups.iter().filter(|group| group.n_rows > 0).for_each(|group| total.add(group));
         let Block { n_metrics, sums, groups: changes, .. } = self;
         let (n_metrics, n_schemes) = (*n_metrics, sums.queries.len());
-        let n = total.n_rows as f64;
+        let n = total.mass;
         if total.n_rows > 0 {
             let length = n_units * width;
-            sums.queries[scheme] -= total.missed / n;
-            add_times(&mut sums.targets[scheme * n_metrics..][..n_metrics], 1.0 / n, &total.weights[1..]);
-            add_times(&mut sums.vectors[scheme * length..][..length], 1.0 / n, &total.vectors);
+            sums.queries[scheme] -= weight * (total.missed / n);
+            add_times(&mut sums.targets[scheme * n_metrics..][..n_metrics], weight / n, &total.weights[1..]);
+            add_times(&mut sums.vectors[scheme * length..][..length], weight / n, &total.vectors);
             // Without groups there are no slots for changes.
             let with_slot = groups.iter().enumerate().take(changes.queries.len() / n_schemes);
             for (number, group) in with_slot.filter(|(number, group)| *number != changes.own && group.n_rows > 0) {
-                // The only row has no others to take its place.
-                let (factor, share) =
-                    if total.n_rows > 1 { (1.0 / (n - 1.0), group.n_rows as f64 / n) } else { (1.0, 0.0) };
+                // A row of mean weight leaves, whose place the others take; the only row has no others.
+                let (factor, share) = match total.n_rows {
+                    1 => (weight / n, 0.0),
+                    n_rows => (weight / (n - n / n_rows as f64), group.mass / n),
+                };
                 let slot = number * n_schemes + scheme;
                 changes.queries[slot] -= factor * (group.missed - share * total.missed);
                 let change = |sums: &mut [f64], group: &[f64], total: &[f64]| {
@@ -108,9 +116,9 @@ impl Block {
         list.clear();
     }
 
-    /// Takes a query out of scheme number `scheme`, in which it has no neighbors.
-    pub(crate) fn skip_query(&mut self, scheme: usize) {
-        self.sums.queries[scheme] -= 1.0;
+    /// Takes a query of this `weight` out of scheme number `scheme`, in which it has no neighbors.
+    pub(crate) fn skip_query(&mut self, scheme: usize, weight: f64) {
+        self.sums.queries[scheme] -= weight;
     }
 
     /// The sums over features, each of which is in one of the columns so far, or in none and 0.

@@ -24,7 +24,7 @@ pub(crate) use lists::ListSums;
 /// The sums of a block of queries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
-    /// n_schemes; number of queries, less the influence that their pairs miss to 1.
+    /// n_schemes; number of queries, each with its weight, less the influence that their pairs miss to 1.
     pub(crate) queries: Vec<f64>,
     /// n_vectors x n_features
     vectors: Vec<f64>,
@@ -130,11 +130,11 @@ fn changes_of(ends: &[usize], number: u32) -> Range<usize> {
 }
 
 impl Block {
-    /// Starts the sums over `width` features of a block of `n_queries` queries in group `group`, without pairs.
-    pub(crate) fn new(outline: &Outline, width: usize, n_queries: usize, group: usize) -> Self {
+    /// Starts the sums over `width` features of a block of queries of this `weight` in group `group`, without pairs.
+    pub(crate) fn new(outline: &Outline, width: usize, weight: f64, group: usize) -> Self {
         let (n_schemes, n_metrics, n_vectors) = (outline.schemes.len(), outline.n_distances(), outline.n_vectors());
         let sums = Sums {
-            queries: vec![n_queries as f64; n_schemes],
+            queries: vec![weight; n_schemes],
             vectors: vec![0.0; n_vectors * width],
             targets: vec![0.0; n_schemes * n_metrics],
         };

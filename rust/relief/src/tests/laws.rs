@@ -43,11 +43,25 @@ pub(super) fn table(rows: usize, seed: u64) -> RecordBatch {
 pub(super) fn with_groups(batch: &RecordBatch) -> RecordBatch {
     let group = |row: usize| if row.is_multiple_of(11) { row } else { row * row % 9 };
     let names = (0..batch.num_rows()).map(|row| format!("g{}", group(row)));
-    let groups: ArrayRef = Arc::new(StringArray::from_iter_values(names));
+    with_column(batch, "g", Arc::new(StringArray::from_iter_values(names)))
+}
+
+/// `batch` with a column of weights.
+pub(super) fn with_weights(batch: &RecordBatch, weight: impl Fn(usize) -> f64) -> RecordBatch {
+    with_column(batch, "w", Arc::new((0..batch.num_rows()).map(weight).collect::<Float64Array>()))
+}
+
+/// `batch` with one more column.
+pub(super) fn with_column(batch: &RecordBatch, name: &str, values: ArrayRef) -> RecordBatch {
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| (field.name().as_str(), column.clone(), true));
-    RecordBatch::try_from_iter_with_nullable(columns.chain([("g", groups, true)])).unwrap()
+    RecordBatch::try_from_iter_with_nullable(columns.chain([(name, values, true)])).unwrap()
+}
+
+/// Weights of many magnitudes, and some of 0.
+pub(super) fn uneven(row: usize) -> f64 {
+    if row.is_multiple_of(13) { 0.0 } else { 3.0 * uniform(row as u64 + 77).powi(4) }
 }
 
 /// How the work is done.
@@ -63,8 +77,8 @@ pub(super) fn ranked(
     let source = TableSource::new("table", batch.schema(), parts.collect()).unwrap();
     let drop = ["y", "class"].iter().filter(|name| !targets.contains(name)).map(|name| name.to_string()).collect();
     let targets = Targets::Named(targets.iter().map(|name| name.to_string()).collect());
-    let groups = batch.column_by_name("g").map(|_| "g".to_string());
-    let roles = Roles::new(targets).with_drop(drop).with_groups(groups);
+    let [groups, weight] = ["g", "w"].map(|name| batch.column_by_name(name).map(|_| name.to_string()));
+    let roles = Roles::new(targets).with_drop(drop).with_groups(groups).with_weight(weight);
     let options = RunOptions::default().with_threads(threads);
     accumulate_within(Some(limits), &source, &roles, params, &options, None, &Monitor::default())
         .unwrap()
@@ -77,6 +91,7 @@ fn nothing_but_data_and_settings_changes_a_bit() {
     let narrow = Limits { rows: 0, group: 20_000, ..LIMITS };
     for (seed, n_iterations) in [(0, Iterations::All), (1, Iterations::Count(37)), (2, Iterations::Share(0.6))] {
         let batch = if seed == 1 { with_groups(&table(230, seed)) } else { table(230, seed) };
+        let batch = if seed > 0 { with_weights(&batch, uneven) } else { batch };
         for (targets, per_target) in [(vec!["class"], false), (vec!["y"], false), (vec!["y", "class"], true)] {
             for (scaling, missing) in [
                 (Scaling::Range, Missing::Expected),
@@ -118,9 +133,15 @@ fn rules_by_radius_have_the_same_bits_wherever_the_rows_are() {
     ];
     for (seed, (neighborhood, n_iterations)) in (0..).zip(rules) {
         let batch = if seed % 2 == 1 { with_groups(&table(150, seed)) } else { table(150, seed) };
-        for (targets, target_draws) in
-            [(vec!["class"], 0), (vec!["y"], 0), (vec!["y", "class"], 0), (vec!["class"], 20)]
-        {
+        let weighted = with_weights(&batch, uneven);
+        for (batch, targets, target_draws) in [
+            (&batch, vec!["class"], 0),
+            (&batch, vec!["y"], 0),
+            (&batch, vec!["y", "class"], 0),
+            (&batch, vec!["class"], 20),
+            (&weighted, vec!["class"], 0),
+            (&weighted, vec!["y"], 0),
+        ] {
             for missing in [Missing::Expected, Missing::Informative] {
                 let params = ReliefParams {
                     neighborhood,
@@ -129,12 +150,12 @@ fn rules_by_radius_have_the_same_bits_wherever_the_rows_are() {
                     target_draws,
                     ..ReliefParams::default()
                 };
-                let whole = ranked(&batch, &targets, &params, (LIMITS, 150, 1));
+                let whole = ranked(batch, &targets, &params, (LIMITS, 150, 1));
                 assert!(whole.scores[0].importance.iter().any(|importance| *importance != 0.0));
                 for way in [(LIMITS, 7, 4), (narrow, 50, 2)] {
                     assert_eq!(
                         format!("{whole:?}"),
-                        format!("{:?}", ranked(&batch, &targets, &params, way)),
+                        format!("{:?}", ranked(batch, &targets, &params, way)),
                         "{targets:?}, {neighborhood:?}, {missing:?}, {way:?}"
                     );
                 }

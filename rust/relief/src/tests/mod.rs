@@ -6,6 +6,7 @@ mod queries;
 mod sample;
 mod selection;
 mod sparse;
+mod weights;
 
 /// A random number in [0, 1), another one for each `n`.
 fn uniform(n: u64) -> f64 {

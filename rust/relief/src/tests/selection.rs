@@ -11,7 +11,7 @@ use crate::selection::{Selection, accumulate, beside, nearest, obstacle, queries
 use crate::{Iterations, Missing, ReliefParams, ReliefScore, Scaling};
 use ferrank_data::intake::{Unlabelled, View};
 use ferrank_data::profile::{Place, Profile, profile};
-use ferrank_data::schema::{Roles, Targets};
+use ferrank_data::schema::{Problem, Roles, Targets};
 use ferrank_data::source::{ChunkSource, TableSource};
 use ferrank_neighbors::ranks::to_mid_ranks;
 use ferrank_ranking::{Accumulator, RunOptions};
@@ -117,7 +117,8 @@ fn parts_searched_apart_give_the_bits_of_all_rows() {
             let n_keys =
                 crate::accumulate(&source(&batch), &roles, &params, &RunOptions::default(), &Monitor::default());
             let n_keys = n_keys.unwrap().identity().n_keys();
-            assert_eq!(obstacle(&params, &profile_of(&batch, &roles)), None);
+            let problem = Problem::resolve(&batch.schema(), &roles, "table").unwrap();
+            assert_eq!(obstacle(&problem, &params, &profile_of(&batch, &roles)), None);
             for n_parts in [1, 2, 7] {
                 let mut first = apart(&batch, target, &params, (0, n_keys / 2), n_parts).unwrap();
                 first.merge(&apart(&batch, target, &params, (n_keys / 2, n_keys), n_parts).unwrap()).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
-use super::laws::{Way, ranked};
+use super::laws::{Way, ranked, uneven, with_weights};
 use super::uniform;
 use crate::limits::{LIMITS, Limits};
 use crate::{Iterations, Missing, ReliefParams, ReliefScore, Scaling};
@@ -49,7 +49,8 @@ fn sparse_rows_have_the_bits_of_dense_ones() {
     ];
     for (seed, n_iterations, scaling, missing) in cases {
         let batch = table(300, seed);
-        for target in ["class", "y"] {
+        let weighted = with_weights(&batch, uneven);
+        for (batch, target) in [(&batch, "class"), (&batch, "y"), (&weighted, "class"), (&weighted, "y")] {
             let mut params = ReliefParams {
                 n_neighbors: vec![1, 9],
                 sigma: vec![None, Some(3.0)],
@@ -62,7 +63,7 @@ fn sparse_rows_have_the_bits_of_dense_ones() {
                 params.scores.push(ReliefScore::Myopic);
             }
             // As text, which differs for all numbers and is the same for NaN, the standard error of an estimate without one.
-            let text = |way| format!("{:?}", ranked(&batch, &[target], &params, way).scores);
+            let text = |way| format!("{:?}", ranked(batch, &[target], &params, way).scores);
             let expected = text(dense);
             for way in [(LIMITS, 300, 1), (LIMITS, 77, 3), (Limits { group: 20_000, ..LIMITS }, 300, 2)] {
                 assert_eq!(expected, text(way), "{target}, {way:?}");
