@@ -151,8 +151,9 @@ class _Run:
         whole = _merged(tasks.merge_profiles, profiles)
         n_tests = len(full) * len(schema.names)
         compared = [task(drift, profiles[number], whole, n_tests) for number in full if compare]
+        derived = task(tasks.derive_cuts, whole)
         self._profile_of_all, described, *compared = self._persist(
-            [whole, task(tasks.describe, whole, self._asked), *compared], "profiling", profiles
+            [derived, task(tasks.describe, derived, self._asked), *compared], "profiling", profiles
         )
         [self._known, *found] = self._compute([described, *compared], "profiling")
         _warn_of_drift(dict(zip(full, found, strict=False)))
@@ -343,7 +344,8 @@ class _Run:
             counts = self._counts(self._batches, self._asked[1], target)
             kept = _kept(self._compute(counts, "counting"))
             profiles = self._profiles(kept, target)
-            [own] = self._persist([_merged(tasks.merge_profiles, profiles)], "profiling", profiles)
+            whole = task(tasks.derive_cuts, _merged(tasks.merge_profiles, profiles))
+            [own] = self._persist([whole], "profiling", profiles)
             gathered.append(self._gather(self._grow(self._codes(kept, own, target), keys, (target, own))))
         if shares:
             gathered.append(self._gather(shares))
