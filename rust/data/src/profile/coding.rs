@@ -286,6 +286,14 @@ impl Cuts {
     }
 }
 
+/// What follows from the samples of a column of numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Derived {
+    pub(super) cuts: Cuts,
+    /// Number of distinct values; `None` if there are more than codes.
+    pub(super) n_distinct: Option<usize>,
+}
+
 /// Numbers of which some, perhaps most, are 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {

@@ -6,18 +6,10 @@
 
 use rayon::prelude::*;
 
-use super::coding::{Cuts, Scratch};
+use super::coding::{Cuts, Derived, Scratch};
 use super::sample::RowSample;
 use super::sampled::SampledValues;
 use super::{ColumnProfile, NumericProfile, Profile};
-
-/// What follows from the samples of a column of numbers.
-#[derive(Debug, Clone)]
-pub(super) struct Derived {
-    pub(super) cuts: Cuts,
-    /// Number of distinct values; `None` if there are more than codes.
-    pub(super) n_distinct: Option<usize>,
-}
 
 impl Profile {
     /// The profile with the cut points that follow from its samples in the place of these, once it is of all rows: no

@@ -34,8 +34,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::coding::Cuts;
-use super::derived::Derived;
+use super::coding::{Cuts, Derived};
 use super::distinct::Distinct;
 use super::sample::RowSample;
 use super::sampled::SampledValues;

@@ -32,9 +32,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
-use coding::Scratch;
 pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, between};
-use derived::Derived;
+use coding::{Derived, Scratch};
 use distinct::{Distinct, count_distinct};
 use range::Range;
 pub(crate) use ranked::Ranked;
