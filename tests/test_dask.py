@@ -255,6 +255,21 @@ def test_forests_leave_codes_where_they_are_if_no_worker_may_hold_all(
     assert expected <= set(cluster.scheduler.task_prefixes)
 
 
+def test_each_worker_holds_a_copy_of_what_all_tasks_over_partitions_share(
+    frame: pd.DataFrame, cluster: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-6)
+
+    def made() -> set[str]:
+        steps = [(str(key), state) for key, _, state, *_ in cluster.scheduler.transition_log]
+        return {key for key, state in steps if key.startswith("ferrank-known-") and state == "memory"}
+
+    before = made()
+    with distributed.Client(cluster):
+        fr.rank(dd.from_pandas(frame, npartitions=4, sort=False), "y", ranker=FOREST, drop=["z"])
+    assert len(made() - before) == len(cluster.workers)
+
+
 def test_a_worker_that_dies_while_trees_grow_over_partitions_changes_nothing(
     frame: pd.DataFrame, cluster_to_spoil: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

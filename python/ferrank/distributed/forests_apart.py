@@ -3,10 +3,11 @@
 Dask's dashboard shows the tasks under the names of these functions.
 """
 
+import itertools
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -26,7 +27,7 @@ from ferrank.distributed.process import (
     to_bytes,
 )
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.scheduler import at_workers, connected, name_of
+from ferrank.distributed.scheduler import at_worker, beside, connected, name_of
 
 __all__ = [
     "Names",
@@ -56,7 +57,11 @@ PartCodes = tuple[bytes, bytes | None, int]
 
 @dataclass(frozen=True)
 class Shared:
-    """What all tasks on partitions that keep their codes share."""
+    """What all tasks on partitions that keep their codes share.
+
+    Each worker holds a copy under a name of its own: dask drops what several workers hold under one name as
+    soon as no task is at work with it, and would send it again for the next.
+    """
 
     token: str
     asked: Asked
@@ -96,7 +101,8 @@ class Names:
     In an object dask does not take them for what they name.
     """
 
-    shared: str
+    shared: Mapping[str, str]
+    """of the copy of each worker, by address"""
     codes: Sequence[str]
     """of each partition"""
     shadows: Sequence[str]
@@ -109,6 +115,7 @@ def answer(token: str, codes: bytes, asked: Asked, whole: bytes) -> bytes:
 
 
 def known(
+    number: int,
     token: str,
     asked: Asked,
     resources: TaskResources,
@@ -117,7 +124,7 @@ def known(
     annotations: dict[str, Any],
     *answers: bytes,
 ) -> Shared:
-    """Return what all tasks share."""
+    """Return copy ``number`` of what all tasks share."""
     return Shared(token, asked, resources, firsts, whole, annotations, answers)
 
 
@@ -208,15 +215,15 @@ class _Asking:
             named = self._futures[name] = Future(name, client=client)
             return named
 
-        self._client, self._annotations, self._shared = client, annotations, future(names.shared)
+        self._client, self._annotations = client, annotations
+        copies = {at: future(name) for at, name in names.shared.items()}
         of_shadows = [future(name) for name in names.shadows] or [None] * len(names.codes)
-        self._parts = [
-            (future(name), beside, number)
-            for number, (name, beside) in enumerate(zip(names.codes, of_shadows, strict=True))
-        ]
+        of_codes = [future(name) for name in names.codes]
+        holders = client.who_has(of_codes)
         # A copy of codes elsewhere would stay there.
-        holders = client.who_has([codes for codes, *_ in self._parts])
-        self._where = [list(holders.get(codes.key, ()))[:1] for codes, *_ in self._parts]
+        self._where = [next(iter(holders.get(name, ())), "") for name in names.codes]
+        of_shared = [beside([where], copies) for where in self._where]
+        self._parts = list(zip(of_shared, of_codes, of_shadows, itertools.count(), strict=False))
 
     def close(self) -> None:
         """Let go of all that was asked for, and ask for no more."""
@@ -253,8 +260,8 @@ class _Asking:
 
     def _of_each(self, function: Callable[..., Any], request: bytes) -> Iterator[Any]:
         """Return a future of ``function`` for each partition, to be run where its codes are."""
-        for (codes, *rest), where in zip(self._parts, self._where, strict=True):
-            yield self._submit(function, self._shared, codes, *rest, request, **at_workers(where))
+        for part, where in zip(self._parts, self._where, strict=True):
+            yield self._submit(function, *part, request, **at_worker(where))
 
     def _submit(self, function: Callable[..., Any], *arguments: Any, **aim: Any) -> Any:
         """Return a future of ``function``; ``aim``: the workers that it is for."""

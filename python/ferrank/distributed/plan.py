@@ -19,7 +19,7 @@ from ferrank.distributed.drift import drift
 from ferrank.distributed.ledger import Ledger
 from ferrank.distributed.partitions import Partitions
 from ferrank.distributed.resources import BESIDE_FRACTION, SPILL_FRACTION, TaskResources
-from ferrank.distributed.scheduler import Scheduler, TaskError, task
+from ferrank.distributed.scheduler import Scheduler, TaskError, at_worker, task
 from ferrank.distributed.tables import columns_of
 from ferrank.errors import (
     DataError,
@@ -152,8 +152,9 @@ class _Run:
         whole = _merged(tasks.merge_profiles, profiles)
         n_tests = len(full) * len(schema.names)
         compared = [task(drift, profiles[number], whole, n_tests) for number in full if compare]
+        derived = task(tasks.derive_cuts, whole)
         self._profile_of_all, described, *compared = self._persist(
-            [whole, task(tasks.describe, whole, self._asked), *compared], "profiling", profiles
+            [derived, task(tasks.describe, derived, self._asked), *compared], "profiling", profiles
         )
         [self._known, *found] = self._compute([described, *compared], "profiling")
         _warn_of_drift(dict(zip(full, found, strict=False)))
@@ -344,7 +345,8 @@ class _Run:
             counts = self._counts(self._batches, self._asked[1], target)
             kept = _kept(self._compute(counts, "counting"))
             profiles = self._profiles(kept, target)
-            [own] = self._persist([_merged(tasks.merge_profiles, profiles)], "profiling", profiles)
+            whole = task(tasks.derive_cuts, _merged(tasks.merge_profiles, profiles))
+            [own] = self._persist([whole], "profiling", profiles)
             gathered.append(self._gather(self._grow(self._codes(kept, own, target), keys, (target, own))))
         if shares:
             gathered.append(self._gather(shares))
@@ -370,20 +372,24 @@ class _Run:
         for spans in rounds:
             shadows = self._shadows(known, kept, spans[0][0]) if self._asked[2]["shadows"] else []
             names = forests_apart.Names(
-                known.key, [part.key for part in kept], [part.key for part in shadows]
+                {at: copy.key for at, copy in known.items()},
+                [part.key for part in kept],
+                [part.key for part in shadows],
             )
             shares = []
-            # Dask would have them all grow where it finds what they know.
-            for span, home in zip(spans, self._scheduler.one_for_each(len(spans)), strict=True):
-                with dask.annotate(**home):
-                    shares.append(self._share(span, forests_apart.grow_apart, known, names, span))
+            for span, (at, copy) in zip(spans, itertools.cycle(known.items()), strict=False):
+                with dask.annotate(**at_worker(at)):
+                    shares.append(self._share(span, forests_apart.grow_apart, copy, names, span))
             gathered.append(self._gather(shares, (done, total)))
             self._scheduler.let_go(shadows)
             done += len(spans)
         return tasks.merge_accumulators(*gathered)
 
-    def _persist_codes(self) -> tuple[Any, list[Any]]:
-        """Return what all tasks know, and the codes, which partitions keep as long as the run goes on."""
+    def _persist_codes(self) -> tuple[dict[str, Any], list[Any]]:
+        """Return what all tasks know, for each worker by its address, and the codes.
+
+        Workers keep both as long as the run goes on.
+        """
         codes = self._codes(self._kept, self._profile_of_all, None)
         answers = [
             task(forests_apart.answer, self._token, part, self._asked, self._profile_of_all) for part in codes
@@ -392,35 +398,44 @@ class _Run:
         # What grows trees has the resources; what it asks of partitions would wait for them without an end.
         annotations = {name: value for name, value in dask.get_annotations().items() if name != "resources"}
         shared = self._token, self._asked, self._resources, firsts, self._profile_of_all, annotations
-        known, *kept = self._persist([task(forests_apart.known, *shared, *answers), *codes], "coding", codes)
+        known, addresses = [], self._scheduler.addresses
+        for number, at in enumerate(addresses):
+            with dask.annotate(**at_worker(at)):
+                known.append(task(forests_apart.known, number, *shared, *answers))
+        persisted = self._persist([*known, *codes], "coding", codes)
         self._let_go_of_partitions()
-        return known, kept
+        return dict(zip(addresses, persisted, strict=False)), persisted[len(known) :]
 
-    def _shadows(self, known: Any, codes: list[Any], tree: int) -> list[Any]:
+    def _shadows(self, known: dict[str, Any], codes: list[Any], tree: int) -> list[Any]:
         """Return the codes of the shadows that the trees from ``tree`` on see, in each partition."""
-        spreads = [task(forests_apart.spread, known, part, number, tree) for number, part in enumerate(codes)]
+        parts = list(zip(self._scheduler.beside(codes, known), codes, strict=True))
+        spreads = [
+            task(forests_apart.spread, copy, part, number, tree) for number, (copy, part) in enumerate(parts)
+        ]
         shadows = [
             task(
                 forests_apart.shadow,
-                known,
+                copy,
                 part,
                 number,
                 tree,
                 *(task(forests_apart.piece, pieces, number) for pieces in spreads),
             )
-            for number, part in enumerate(codes)
+            for number, (copy, part) in enumerate(parts)
         ]
         return self._scheduler.persist(shadows)
 
     def _test_apart(self) -> bytes:
         """Test features over partitions that keep their codes, some features at a time."""
         known, kept = self._persist_codes()
-        [of_features] = self._compute([task(association_apart.ranges, known)], "testing")
+        any_copy = next(iter(known.values()))
+        [of_features] = self._compute([task(association_apart.ranges, any_copy)], "testing")
+        copies = self._scheduler.beside(kept, known)
         steps, sums = [], []
         for features in of_features:
             parts = [
-                task(association_apart.counts, known, part, number, features)
-                for number, part in enumerate(kept)
+                task(association_apart.counts, copy, part, number, features)
+                for number, (copy, part) in enumerate(zip(copies, kept, strict=True))
             ]
             steps += parts
             sums.append(_merged(forests_apart.add_sums, parts))
@@ -429,16 +444,17 @@ class _Run:
         of_model = None
         for number in itertools.count():
             [more] = self._compute(
-                [task(association_apart.next_given, known, number, given, of_model, *totals)], "testing"
+                [task(association_apart.next_given, any_copy, number, given, of_model, *totals)], "testing"
             )
             if more is None:
                 break
             given = more
             parts = [
-                task(association_apart.model, known, part, place, given) for place, part in enumerate(kept)
+                task(association_apart.model, copy, part, place, given)
+                for place, (copy, part) in enumerate(zip(copies, kept, strict=True))
             ]
             [of_model] = self._persist([_merged(forests_apart.add_sums, parts)], "testing", parts)
-        last = task(association_apart.contribution, known, given, of_model, *totals)
+        last = task(association_apart.contribution, any_copy, given, of_model, *totals)
         [data] = self._compute([last], "testing")
         return bytes(data)
 

@@ -4,11 +4,10 @@ import asyncio
 import concurrent.futures
 import contextvars
 import inspect
-import itertools
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -27,7 +26,8 @@ __all__ = [
     "LocalScheduler",
     "Scheduler",
     "TaskError",
-    "at_workers",
+    "at_worker",
+    "beside",
     "connected",
     "name_of",
     "on_scheduler",
@@ -55,9 +55,14 @@ def task(function: Callable[..., Any], *arguments: Any, known_as: Callable[..., 
     return dask.delayed(function, pure=True, traverse=False)(*arguments, dask_key_name=key)
 
 
-def at_workers(addresses: list[str]) -> dict[str, Any]:
-    """Return the annotations of a task for the workers at ``addresses``, as long as there are some."""
-    return {"workers": addresses, "allow_other_workers": True} if addresses else {}
+def at_worker(address: str) -> dict[str, Any]:
+    """Return the annotations of a task for the worker at ``address``, as long as it is there."""
+    return {"workers": [address], "allow_other_workers": True} if address else {}
+
+
+def beside(addresses: Sequence[str], copies: Mapping[str, T]) -> T:
+    """Return the one of ``copies`` that is for the worker at one of ``addresses``, or else any."""
+    return next((copies[at] for at in addresses if at in copies), next(iter(copies.values())))
 
 
 class Scheduler(ABC):
@@ -87,9 +92,14 @@ class Scheduler(ABC):
         """Have ``wanted`` computed, and left where they are, if that is elsewhere."""
         return wanted
 
-    def one_for_each(self, n_tasks: int) -> list[dict[str, Any]]:
-        """Return annotations for ``n_tasks`` tasks, which assign these to the workers in turn."""
-        return [{}] * n_tasks
+    @property
+    def addresses(self) -> list[str]:
+        """The workers to which tasks may be assigned, or an empty string if dask assigns them."""
+        return [""]
+
+    def beside(self, parts: list[Any], copies: Mapping[str, T]) -> list[T]:
+        """Return for each of the persisted ``parts`` the one of ``copies`` for the worker that has it."""
+        return [beside((), copies)] * len(parts)
 
     def let_go(self, persisted: list[Any]) -> None:
         """Let go of some of what was persisted, where others than the caller hold it."""
@@ -231,13 +241,19 @@ class ClusterScheduler(Scheduler):
         self._held += self.client.futures_of(persisted)
         return persisted
 
-    def one_for_each(self, n_tasks: int) -> list[dict[str, Any]]:
-        """Return annotations for ``n_tasks`` tasks, which assign these to the workers in turn."""
-        wanted, addresses = dask.get_annotations().get("workers"), sorted(self._workers)
-        if not addresses or not (wanted is None or isinstance(wanted, list)):
-            return [{}] * n_tasks
-        homes = itertools.islice(itertools.cycle(addresses), n_tasks)
-        return [at_workers([home]) for home in homes]
+    @property
+    def addresses(self) -> list[str]:
+        """The workers to which tasks may be assigned, or an empty string if dask assigns them."""
+        wanted = dask.get_annotations().get("workers")
+        is_known = wanted is None or isinstance(wanted, list)
+        return (sorted(self._workers) if is_known else []) or [""]
+
+    def beside(self, parts: list[Any], copies: Mapping[str, T]) -> list[T]:
+        """Return for each of the persisted ``parts`` the one of ``copies`` for the worker that has it."""
+        keys = [part.key for part in parts]
+        self._watch(self.client.futures_of(parts), lambda done: None, set(keys))
+        holders = self._wait(lambda: self.client.scheduler.who_has(keys=keys))
+        return [beside(holders.get(key, ()), copies) for key in keys]
 
     def let_go(self, persisted: list[Any]) -> None:
         """Let go of some of what was persisted."""

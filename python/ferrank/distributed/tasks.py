@@ -23,6 +23,7 @@ __all__ = [
     "code",
     "contribute",
     "count",
+    "derive_cuts",
     "describe",
     "grow",
     "merge_accumulators",
@@ -97,6 +98,11 @@ def profile(batch: Batch, asked: Asked, first_row: int, of_rows: int | None, alo
 def merge_profiles(*parts: bytes) -> bytes:
     """Return the profile of all parts."""
     return _core.merge_profiles(parts)
+
+
+def derive_cuts(whole: bytes) -> bytes:
+    """Return the profile of all rows with cut points in the place of its samples, which are large."""
+    return _core.derive_cuts(whole)
 
 
 def describe(whole: bytes, asked: Asked) -> Description:

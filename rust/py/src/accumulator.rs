@@ -186,3 +186,10 @@ pub(crate) fn merge_profiles<'py>(py: Python<'py>, parts: Vec<PyBackedBytes>) ->
     });
     Ok(PyBytes::new(py, &merged.map_err(|e| to_py(py, e))?))
 }
+
+/// The `profile` of all rows with cut points in the place of its samples.
+#[pyfunction]
+pub(crate) fn derive_cuts(py: Python<'_>, profile: PyBackedBytes) -> PyResult<Bound<'_, PyBytes>> {
+    let derived = py.detach(|| Profile::from_ipc(profile.to_vec())?.derive_cuts().to_ipc());
+    Ok(PyBytes::new(py, &derived.map_err(|e| to_py(py, e))?))
+}

@@ -40,7 +40,7 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::accumulator::{Accumulator, Coded, cores, default_memory, merge_profiles, n_keys};
+    use super::accumulator::{Accumulator, Coded, cores, default_memory, derive_cuts, merge_profiles, n_keys};
     #[pymodule_export]
     use super::apart::{Apart, Coder, needs, rounds};
     #[pymodule_export]

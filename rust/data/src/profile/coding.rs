@@ -131,6 +131,20 @@ impl Cuts {
         Cuts { cuts: cuts.into(), values: values.into() }
     }
 
+    /// What [`from_stored`](Self::from_stored) takes: the cuts, if they are not the middles, and the values.
+    pub(super) fn stored(&self) -> (&[f64], &[f64]) {
+        (&self.cuts, &self.values)
+    }
+
+    /// The cuts that [`stored`](Self::stored) gave; `None` if they make no sense, or have more codes than `max_bins`.
+    pub(super) fn from_stored(cuts: Vec<f64>, values: Vec<f64>, max_bins: usize) -> Option<Self> {
+        let fits = values.len() <= max_bins && (cuts.is_empty() || cuts.len() + 1 == values.len());
+        let known = cuts.iter().chain(&values).all(|value| value.is_finite());
+        let ascend =
+            cuts.is_sorted_by(|a, b| a < b) && values.is_sorted_by(|a, b| if cuts.is_empty() { a < b } else { a <= b });
+        (fits && known && ascend).then(|| Cuts { cuts: cuts.into(), values: values.into() })
+    }
+
     /// The cut above `code`: a test `x ≤ cut` sends the codes up to this one to the left.
     pub fn cut(&self, code: usize) -> f64 {
         match self.cuts.is_empty() {
@@ -270,6 +284,14 @@ impl Cuts {
     pub(crate) fn lookup(&self, n_values: usize) -> Lookup<impl Fn(usize) -> f64> {
         Lookup::new(self.values.len().saturating_sub(1), |code| self.cut(code), n_values)
     }
+}
+
+/// What follows from the samples of a column of numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Derived {
+    pub(super) cuts: Cuts,
+    /// Number of distinct values; `None` if there are more than codes.
+    pub(super) n_distinct: Option<usize>,
 }
 
 /// Numbers of which some, perhaps most, are 0.

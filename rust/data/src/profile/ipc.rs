@@ -8,17 +8,19 @@
 //! | `role` | utf8 | `feature` or `target` |
 //! | `missing` | uint64 | rows that miss a value |
 //! | `zeros`, `min`, `max` | uint64, float64, float64 | of a numeric column; null for a nominal one |
-//! | `distinct` | list of float64 | its distinct values, ascending; null if there are more than `max_bins` |
 //! | `drawn` | list of float64 | a sample of its distinct values, ascending; null where the sampled rows are all rows |
 //! | `distinct_limit` | uint64 | greatest hash of a value in `drawn`; null where that is |
 //! | `sample` | list of float64 | its values in the sampled rows, NaN where missing |
+//! | `cuts`, `values` | list of float64 | cut points between codes, none where these are the middles between values, and a value of each code; null where there are samples |
+//! | `n_distinct` | uint64 | number of its distinct values; null where there are samples, or more values than `max_bins` |
 //! | `categories`, `counts` | list of utf8, list of uint64 | of a nominal column; null for a numeric one. For label sets the labels found; no counts |
 //! | `listed` | uint64 | of label sets: labels of all rows together; null for others |
 //!
-//! The metadata key `ferrank:profile` holds a JSON object: `format` (3), `rows`, `unlabelled`,
+//! The metadata key `ferrank:profile` holds a JSON object: `format` (4), `rows`, `unlabelled`,
 //! `weightless`, `kept`, `max_bins`, the `decay` and the `edges` (or null) of the target's hierarchy if it has one
 //! in `labels`, of the groups of rows the `name` and the `digest` in `groups` if there are some, and of the sample of rows `sample_size`, `sample_limit` and `sample_hashes`,
-//! ascending. Behind the end of the stream are eight bytes: the XXH3-64 of all before, lowest byte first.
+//! ascending. `digest` is null where there are samples, or else the hash of the profile with its samples, in hexadecimal
+//! digits. Behind the end of the stream are eight bytes: the XXH3-64 of all before, lowest byte first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::coding::{Cuts, Derived};
 use super::distinct::Distinct;
 use super::sample::RowSample;
 use super::sampled::SampledValues;
@@ -44,7 +47,7 @@ use crate::source::{ChunkSource, IpcSource};
 use ferrank_runtime::error::{Error, Result};
 
 const KEY: &str = "ferrank:profile";
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const NAME: &str = "profile";
 
 #[derive(Serialize, Deserialize)]
@@ -60,6 +63,7 @@ struct Head {
     sample_size: usize,
     sample_limit: u64,
     sample_hashes: Vec<u64>,
+    digest: Option<String>,
 }
 
 /// What was known of the target's hierarchy.
@@ -90,10 +94,12 @@ fn schema(head: &str) -> SchemaRef {
         Field::new("zeros", DataType::UInt64, true),
         Field::new("min", DataType::Float64, true),
         Field::new("max", DataType::Float64, true),
-        Field::new("distinct", list(DataType::Float64), true),
         Field::new("drawn", list(DataType::Float64), true),
         Field::new("distinct_limit", DataType::UInt64, true),
         Field::new("sample", list(DataType::Float64), true),
+        Field::new("cuts", list(DataType::Float64), true),
+        Field::new("values", list(DataType::Float64), true),
+        Field::new("n_distinct", DataType::UInt64, true),
         Field::new("categories", list(DataType::Utf8), true),
         Field::new("counts", list(DataType::UInt64), true),
         Field::new("listed", DataType::UInt64, true),
@@ -110,10 +116,12 @@ struct Rows {
     zeros: UInt64Builder,
     min: Float64Builder,
     max: Float64Builder,
-    distinct: ListBuilder<Float64Builder>,
     drawn: ListBuilder<Float64Builder>,
     distinct_limit: UInt64Builder,
     sample: ListBuilder<Float64Builder>,
+    cuts: ListBuilder<Float64Builder>,
+    values: ListBuilder<Float64Builder>,
+    n_distinct: UInt64Builder,
     categories: ListBuilder<StringBuilder>,
     counts: ListBuilder<UInt64Builder>,
     listed: UInt64Builder,
@@ -135,8 +143,6 @@ impl Rows {
         self.zeros.append_option(numeric.map(|numeric| numeric.zeros));
         self.min.append_option(numeric.map(|numeric| numeric.min));
         self.max.append_option(numeric.map(|numeric| numeric.max));
-        let few = numeric.and_then(NumericProfile::few_values);
-        self.distinct.append_option(few.map(|values| values.into_iter().map(Some)));
         let distinct = numeric.and_then(|numeric| numeric.distinct.as_ref());
         self.drawn.append_option(distinct.map(|distinct| distinct.sorted().into_iter().map(Some)));
         self.distinct_limit.append_option(distinct.map(|distinct| distinct.limit));
@@ -144,7 +150,13 @@ impl Rows {
             let values = numeric.sample.all();
             order.iter().map(|&position| values[position as usize]).collect()
         };
-        self.sample.append_option(numeric.map(|numeric| sampled(numeric).into_iter().map(Some)));
+        let derived = numeric.and_then(|numeric| numeric.derived.as_ref());
+        let with_sample = numeric.filter(|_| derived.is_none());
+        self.sample.append_option(with_sample.map(|numeric| sampled(numeric).into_iter().map(Some)));
+        self.cuts.append_option(derived.map(|derived| derived.cuts.stored().0.iter().copied().map(Some)));
+        self.values.append_option(derived.map(|derived| derived.cuts.stored().1.iter().copied().map(Some)));
+        self.n_distinct
+            .append_option(derived.and_then(|derived| derived.n_distinct).map(|n_distinct| n_distinct as u64));
         self.categories.append_option(categories.map(|names| names.into_iter().map(Some)));
         self.counts.append_option(nominal.map(|nominal| nominal.counts.values().copied().map(Some)));
         self.listed.append_option(labels.map(|labels| labels.listed));
@@ -158,10 +170,12 @@ impl Rows {
             Arc::new(self.zeros.finish()),
             Arc::new(self.min.finish()),
             Arc::new(self.max.finish()),
-            Arc::new(self.distinct.finish()),
             Arc::new(self.drawn.finish()),
             Arc::new(self.distinct_limit.finish()),
             Arc::new(self.sample.finish()),
+            Arc::new(self.cuts.finish()),
+            Arc::new(self.values.finish()),
+            Arc::new(self.n_distinct.finish()),
             Arc::new(self.categories.finish()),
             Arc::new(self.counts.finish()),
             Arc::new(self.listed.finish()),
@@ -190,6 +204,7 @@ impl Profile {
             sample_size: self.sample.size,
             sample_limit: self.sample.limit,
             sample_hashes: order.iter().map(|&position| self.sample.hashes[position as usize]).collect(),
+            digest: self.derived.map(|digest| format!("{digest:032x}")),
         };
         let schema = schema(&serde_json::to_string(&head).expect("plain numbers and names"));
         let mut rows = Rows::default();
@@ -228,6 +243,7 @@ impl Profile {
             return Err(damaged());
         }
         let Head { rows, unlabelled, weightless, kept, .. } = head;
+        let derived = head.digest.map(|digest| u128::from_str_radix(&digest, 16)).transpose().map_err(|_| damaged())?;
         let plan = head.labels.map(|labels| labels.plan()).transpose()?;
         let mut profile = Profile {
             names: Vec::new(),
@@ -237,6 +253,7 @@ impl Profile {
             groups: head.groups,
             sample: RowSample { size: head.sample_size, hashes: head.sample_hashes, limit: head.sample_limit },
             max_bins: head.max_bins,
+            derived,
         };
         for batch in source.chunks()? {
             let batch = batch?;
@@ -274,7 +291,16 @@ impl Profile {
             let counts = names.zip(counts.as_primitive::<UInt64Type>()).map(|(name, count)| Some((name?, count?)));
             return Some(ColumnProfile::Nominal(NominalProfile { missing, counts: counts.collect::<Option<_>>()? }));
         }
-        let sample = floats("sample").filter(|sample| sample.len() == self.sample.hashes.len())?;
+        let sample = floats("sample").filter(|sample| sample.len() == self.sample.hashes.len());
+        let cuts = floats("cuts").zip(floats("values"));
+        let cuts = cuts.and_then(|(cuts, values)| Cuts::from_stored(cuts, values, self.max_bins));
+        let derived = cuts.map(|cuts| {
+            let n_distinct = batch["n_distinct"].as_primitive::<UInt64Type>();
+            Derived { cuts, n_distinct: n_distinct.is_valid(row).then(|| n_distinct.value(row) as usize) }
+        });
+        if sample.is_some() != self.derived.is_none() || derived.is_some() != self.derived.is_some() {
+            return None;
+        }
         Some(ColumnProfile::Numeric(NumericProfile {
             missing,
             zeros: batch["zeros"].as_primitive::<UInt64Type>().value(row),
@@ -285,7 +311,8 @@ impl Profile {
                 let limit = batch["distinct_limit"].as_primitive::<UInt64Type>().value(row);
                 Distinct::from_sorted(self.max_bins, limit, &values)
             }),
-            sample: SampledValues::All(sample),
+            sample: SampledValues::All(sample.unwrap_or_default()),
+            derived,
         }))
     }
 }

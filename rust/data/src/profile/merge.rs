@@ -16,9 +16,12 @@ impl Profile {
     /// The bits do not depend on the order or the grouping in which parts are merged.
     ///
     /// # Errors
-    /// [`Error::Data`] if the two are of different columns, or of different settings, or if a column comes to
-    /// have too many categories.
+    /// [`Error::Data`] if the two are of different columns, or of different settings, if one is
+    /// [without samples](Self::derive_cuts), or if a column comes to have too many categories.
     pub fn merge(&mut self, other: &Profile) -> Result<()> {
+        if self.derived.or(other.derived).is_some() {
+            return Err(Error::Data("a profile without samples is of all rows; it cannot be merged".into()));
+        }
         if self.max_bins != other.max_bins {
             return Err(Error::Data(format!(
                 "max_bins: the profiles are for {} and {} bins; make them with the same setting",
@@ -91,6 +94,9 @@ impl Profile {
 
     /// A hash of all that the profile says, the same for all ways to it.
     pub fn digest(&self) -> u128 {
+        if let Some(digest) = self.derived {
+            return digest;
+        }
         let order = self.sample.order();
         let columns = self.features.par_iter().chain(&self.targets);
         let columns: Vec<u128> = columns.map(|column| column.digest(&order)).collect();

@@ -11,6 +11,7 @@
 //! values have a code as well, as have the minimum, the maximum and 0 in any case: a value that few rows have is found.
 
 mod coding;
+mod derived;
 mod distinct;
 mod hashes;
 mod ipc;
@@ -31,8 +32,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
-use coding::Scratch;
 pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, between};
+use coding::{Derived, Scratch};
 use distinct::{Distinct, count_distinct};
 use range::Range;
 pub(crate) use ranked::Ranked;
@@ -155,6 +156,8 @@ pub struct Profile {
     pub groups: Option<GroupProfile>,
     sample: RowSample,
     max_bins: usize,
+    /// The hash of the samples and all else, where cut points stand in the place of the samples.
+    derived: Option<u128>,
 }
 
 /// One column.
@@ -231,6 +234,8 @@ pub struct NumericProfile {
     /// A sample of the distinct values; `None` while the sampled rows are all rows.
     distinct: Option<Distinct>,
     sample: SampledValues,
+    /// What stands in the place of both samples, which are empty then.
+    derived: Option<Derived>,
 }
 
 /// A column of categories.
@@ -397,6 +402,7 @@ impl Profile {
             groups: problem.groups.as_ref().map(|groups| GroupProfile::new(&groups.name)),
             sample: RowSample::new(0),
             max_bins,
+            derived: None,
         }
     }
 
@@ -579,8 +585,8 @@ impl ColumnProfile {
             ColumnProfile::Numeric(numeric) => {
                 let zeros = numeric.zeros as f64;
                 let others = rows as f64 - zeros - numeric.missing as f64;
-                let distinct =
-                    numeric.n_distinct(MOST).unwrap_or(MOST) - usize::from(numeric.zeros > 0 && others > 0.0);
+                let beside_zero = usize::from(numeric.zeros > 0 && others > 0.0);
+                let distinct = numeric.n_distinct(MOST).unwrap_or(MOST).saturating_sub(beside_zero);
                 let distinct = distinct.clamp(1, MOST) as f64;
                 bits(zeros) + distinct * bits(others / distinct)
             }
@@ -609,6 +615,7 @@ impl NumericProfile {
             max_bins,
             distinct: None,
             sample: SampledValues::default(),
+            derived: None,
         }
     }
 
@@ -620,6 +627,9 @@ impl NumericProfile {
     /// The number of distinct values; `None` if there are more than codes. A number above `enough` may be any such
     /// number, and may be `None` where no value is 0.
     fn n_distinct(&self, enough: usize) -> Option<usize> {
+        if let Some(derived) = &self.derived {
+            return derived.n_distinct;
+        }
         let sample = match (&self.distinct, &self.sample) {
             (Some(distinct), _) => return distinct.len(),
             (None, SampledValues::Ranked(ranked)) => {
@@ -636,17 +646,11 @@ impl NumericProfile {
         count_distinct(&sample.distinct(), most).or(fit.then_some(most + 1))
     }
 
-    /// The distinct values in ascending order; `None` if there are more than codes.
-    fn few_values(&self) -> Option<Vec<f64>> {
-        self.n_distinct(usize::MAX)?;
-        match &self.distinct {
-            Some(distinct) => Some(distinct.sorted()),
-            None => Some(Distinct::of(self.max_bins, &self.sample.distinct()).sorted()),
-        }
-    }
-
     /// The cut points of at most `max_bins` codes.
     fn cuts(&self, max_bins: usize, scratch: &mut Scratch) -> Cuts {
+        if let Some(derived) = &self.derived {
+            return derived.cuts.clone();
+        }
         if let (None, SampledValues::Ranked(ranked)) = (&self.distinct, &self.sample) {
             return ranked.cuts(max_bins, scratch);
         }

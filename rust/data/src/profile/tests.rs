@@ -214,3 +214,32 @@ fn profiles_of_label_sets_travel_and_merge() {
     assert_ne!(of(&one, Some(edges()), 0.5).digest(), of(&one, Some(edges()), 0.75).digest());
     assert_ne!(of(&one, Some(edges()), 0.5).digest(), of(&one, None, 0.5).digest());
 }
+
+#[test]
+fn cut_points_stand_for_the_samples() {
+    // The greatest and least values, and those of z, are rarer than the rows sampled.
+    let value = |i: u64| (mix([i]) % 100_003) as f64 - 50_000.0;
+    let rows = (0..3_000).map(|i| ((i % 9 > 0).then(|| value(i)), Some((i % 5) as u8), Some((i % 7) as f64)));
+    let batch = table(&rows.collect::<Vec<_>>());
+    for (max_bins, size) in [(0, 300), (20, 300), (20, 4_000), (5_000, 4_000)] {
+        let mut whole = of(&batch, max_bins, 0);
+        whole.sample.size = size;
+        whole.prune(0);
+        let derived = whole.clone().derive_cuts();
+        let bytes = derived.to_ipc().unwrap();
+        let read = Profile::from_ipc(bytes.clone()).unwrap();
+        assert_eq!(read.to_ipc().unwrap(), bytes);
+        let entropies = |profile: &Profile| profile.features.iter().map(|x| x.entropy(3_000)).collect::<Vec<_>>();
+        let codings = |profile: &Profile| format!("{:?} {:?}", profile.codings(), profile.target_codings());
+        for other in [&derived, &read, &read.clone().derive_cuts()] {
+            assert_eq!((other.digest(), entropies(other)), (whole.digest(), entropies(&whole)));
+            if max_bins > 0 {
+                assert_eq!(codings(other), codings(&whole), "{max_bins} bins, {size} rows");
+            }
+        }
+        assert!(bytes.len() < 6_000 + 20 * max_bins.min(3_000), "{} bytes for {max_bins} bins", bytes.len());
+        for refused in [read.clone().merge(&whole), whole.merge(&read)] {
+            assert!(refused.unwrap_err().to_string().contains("without samples"));
+        }
+    }
+}
