@@ -17,8 +17,8 @@ use ferrank_runtime::monitor::Monitor;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
-use crate::Tested;
 use crate::answers::Answer;
+use crate::tested::Tested;
 
 /// The false discovery rate of the features that are given.
 const GIVEN_RATE: f64 = 0.01;

@@ -64,6 +64,7 @@ mod partial;
 mod parts;
 mod ranker;
 mod tables;
+mod tested;
 #[cfg(test)]
 mod tests;
 
@@ -71,15 +72,12 @@ pub use params::AssociationParams;
 pub use parts::{Apart, LinearModel};
 pub use ranker::SCORE;
 
-use std::sync::Arc;
-
-use answers::Answer;
 use association::{Association, associations};
 use design::Design;
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
-use ferrank_data::store::{CodeStore, Codebook, Keep, Part, TargetColumn};
+use ferrank_data::store::{CodeStore, Codebook, Keep, Part};
 use ferrank_ranking::relevance::{PermutationTest, Relevance, from_tests};
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, RunOptions, ScanSummary};
 use ferrank_runtime::budget::Budget;
@@ -89,6 +87,7 @@ use ferrank_runtime::scratch::Scratch;
 use ferrank_runtime::threads::pool;
 use rayon::prelude::*;
 use tables::Table;
+use tested::Tested;
 use tracing::info;
 
 /// Tests the features of `source`; the result is a single contribution.
@@ -148,40 +147,6 @@ fn coded(intake: &Intake<'_>, scan: &ScanSummary<'_>, options: &RunOptions<'_>) 
     info!("memory plan: {bytes} bytes of codes {}", if fits { "in memory" } else { "in temporary files" });
     let part = Part::new(intake, &book, scan.counts, keep)?;
     CodeStore::from_parts(book, vec![part], keep)
-}
-
-/// The targets of a store, as they are tested.
-#[derive(Debug)]
-struct Tested {
-    answers: Vec<Answer>,
-    targets: Arc<Vec<TargetColumn>>,
-}
-
-impl Tested {
-    fn new(store: &CodeStore) -> Self {
-        let targets = store.targets.iter().enumerate();
-        let answers = targets.flat_map(|(target, column)| Answer::of(target, column)).collect();
-        Tested { answers, targets: store.targets.clone() }
-    }
-
-    /// The sums of each target over the rows of `part`, the first of which is `first`.
-    fn tables(&self, part: &CodeStore, feature: usize, first: usize) -> Vec<Table> {
-        let table = |answer: &Answer| Table::new(part, feature, (answer, &self.targets[answer.target]), first);
-        self.answers.iter().map(table).collect()
-    }
-
-    /// The width of each table, and how many sums it has.
-    fn sizes(&self, store: &CodeStore, feature: usize) -> Vec<(usize, usize)> {
-        let size = |answer: &Answer| {
-            let width = answer.kind.width();
-            (width, (store.codings[feature].n_codes() + 1) * width)
-        };
-        self.answers.iter().map(size).collect()
-    }
-
-    fn n_sums(&self, store: &CodeStore, feature: usize) -> usize {
-        self.sizes(store, feature).iter().map(|(_, n)| n).sum()
-    }
 }
 
 /// What tests say about each feature by itself.

@@ -16,7 +16,8 @@ use rayon::prelude::*;
 use crate::design::Design;
 use crate::params::AssociationParams;
 use crate::tables::Table;
-use crate::{Single, Tested, partial, ranker, single};
+use crate::tested::Tested;
+use crate::{Single, partial, ranker, single};
 
 /// What every machine knows of a data set in parts: the targets of all rows.
 ///

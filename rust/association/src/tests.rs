@@ -17,8 +17,9 @@ use nalgebra::{DMatrix, DVector};
 use crate::answers::{Answer, LABELS};
 use crate::association::{Association, associations};
 use crate::design::Design;
+use crate::partial;
 use crate::tables::Table;
-use crate::{Tested, partial};
+use crate::tested::Tested;
 
 fn numbers(values: &[f64]) -> ArrayRef {
     Arc::new(values.iter().map(|value| (!value.is_nan()).then_some(*value)).collect::<Float64Array>())
