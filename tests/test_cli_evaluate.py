@@ -100,7 +100,7 @@ def test_evaluate_with_a_threshold_of_labels(run: Run, tmp_path: Path) -> None:
     assert found[0.25]["micro_recall"][0] > found[0.5]["micro_recall"][0]
     assert found[0.25]["ranking_loss"] == found[0.5]["ranking_loss"]
     code, _, err = run("evaluate", rows, "--test", rows, *labels, "--threshold", 2)
-    assert (code, "threshold: 2.0 is not in 0 … 1" in err) == (2, True)
+    assert (code, "threshold: 2.0 is not in [0, 1]" in err) == (2, True)
 
 
 def test_curves_of_label_sets_as_classes(run: Run, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ pub(super) fn scores(
                 for iterations in &params.n_iterations {
                     let (blocks, share) = first_blocks(data, params, blocks, *iterations)?;
                     let estimates = importances(blocks, &outline, 0)
-                        .map(|linear| linear.estimate(blocks, &outline, share))
+                        .map(|linear| linear.estimate(blocks, &outline, share, data.rows))
                         .map(|estimate| if is_known { estimate } else { estimate.without_sampling() });
                     let several = if params.n_iterations.len() > 1 { format!("_m{iterations}") } else { String::new() };
                     let names = outline.names(&several);
@@ -345,8 +345,8 @@ impl Linear {
         }
     }
 
-    /// The importances with their errors; `queried` is the share of the rows that are queries.
-    fn estimate(self, blocks: &[Part<'_>], outline: &Outline, queried: f64) -> Estimate {
+    /// The importances with their errors; `queried` is the share of the `rows` that are queries.
+    fn estimate(self, blocks: &[Part<'_>], outline: &Outline, queried: f64, rows: u64) -> Estimate {
         let n = effective(blocks);
         let factor = if n > 1.0 { n / (n - 1.0) } else { f64::NAN };
         let (mut terms, mut squares) = (Vec::new(), Squares::new(self.value.len()));
@@ -357,8 +357,7 @@ impl Linear {
         let over_blocks: Vec<f64> = squares.sums.iter().map(|square| factor * square).collect();
         let monte_carlo = over_blocks.iter().map(|variance| variance * (1.0 - queried)).collect();
         let (over_groups, freedom) = self.over_groups(blocks, outline);
-        let n_queries: f64 = blocks.iter().map(|block| Slot::of_block(*block).queries[0]).sum();
-        let unseen = (UNSEEN / n_queries).powi(2);
+        let unseen = (UNSEEN / (queried * rows as f64)).powi(2);
         let variance = |feature: usize| match over_groups[feature].max(over_blocks[feature]) {
             variance if variance <= 0.0 && self.value[feature] == 0.0 => unseen,
             variance => variance,
