@@ -19,7 +19,7 @@ fn errors_say_what_is_wrong_and_where() {
     let infinite = table(vec![("fine", y()), ("bad", numbers([1.0, f64::INFINITY, 0.0, 0.0])), ("y", y())]);
     assert!(message(&infinite, &roles(&["y"]), &params).contains("column 'bad'"));
     let infinite = table(vec![("x", y()), ("goal", numbers([1.0, f64::NEG_INFINITY, 0.0, 0.0]))]);
-    assert!(message(&infinite, &roles(&["goal"]), &params).contains("column 'goal'"));
+    assert!(message(&infinite, &roles(&["goal"]), &params).contains("target 'goal'"));
 
     let labels = table(vec![
         ("x", y()),
