@@ -155,6 +155,8 @@ def test_partial_tests_find_what_other_effects_hide() -> None:
     single, better = ranked(X, y), ranked(X, y, partial=True)
     assert len(better.relevant(fdr=0.01)) == 10 > len(single.relevant(fdr=0.01))
     assert list(better.importances()) == list(single.importances())
+    # It is a setting of this ranker alone.
+    assert evidence(fr.rank(X, y, partial=True)) == evidence(better)
     # Also among many more features than rows.
     wide = np.column_stack([X, rng.normal(size=(400, 2_000))])
     assert len(ranked(wide, y, partial=True).relevant(fdr=0.01)) > len(ranked(wide, y).relevant(fdr=0.01)) + 2
@@ -346,6 +348,27 @@ def test_false_discoveries_beside_features_found_before(target: str) -> None:
     assert [(p <= level).mean() <= most for level, most in ((0.05, 0.06), (0.01, 0.014))] == [True, True]
     better, single = np.mean(power, axis=0)
     assert better > single + 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["normal", "outliers", "heavy tails", "growing"])
+def test_rare_flags_beside_strong_effects(noise: str) -> None:
+    """50 tables of 300 rows, 4 strong effects, and 600 flags that 1.5 to 20 % of the rows have at random."""
+    shares = []
+    for seed in range(50):
+        rng = np.random.default_rng([seed, len(noise)])
+        X = np.hstack(
+            [rng.normal(size=(300, 4)), rng.random((300, 600)) < rng.choice([0.015, 0.1, 0.2], 600)]
+        )
+        errors = {
+            "normal": rng.normal(size=300),
+            "outliers": rng.normal(size=300) * np.where(rng.random(300) < 0.05, 20, 0.3),
+            "heavy tails": rng.standard_t(1.5, size=300),
+            "growing": rng.normal(size=300) * np.exp(1.5 * X[:, 0]),
+        }[noise]
+        found = ranked(X, 2 * X[:, :4].sum(axis=1) + errors, partial=True).q_value <= 0.1
+        shares.append(found[4:].sum() / max(1, found.sum()))
+    assert np.mean(shares) <= 0.1 + 2 * np.std(shares) / np.sqrt(50)
 
 
 def test_it_is_a_selector_of_scikit_learn() -> None:

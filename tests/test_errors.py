@@ -745,12 +745,6 @@ def test_settings_without_an_effect_are_refused(settings: dict[str, Any], messag
         ferrank.rank(table(), "y", **settings)
 
 
-def test_a_folder_for_temporary_files_is_there_even_if_none_is_made(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match="temp_dir: there is no folder .*nowhere; make it first"):
-        rank(table(), temp_dir=tmp_path / "nowhere")
-    assert len(rank(table(), temp_dir=tmp_path)) == 1
-
-
 def test_weights_are_one_for_each_row() -> None:
     with pytest.raises(DataError, match="sample_weight: 5 is a single number; give each row one weight"):
         rank(np.ones((N, 2)), Y, sample_weight=5)

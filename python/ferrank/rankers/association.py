@@ -37,11 +37,15 @@ class AssociationRanker(AssociationPlan, Ranker):
         of one feature alone the effects of others are noise; the second test takes them out, and finds more.
         Importances do not depend on it. The model has the features that were found so far, at a false
         discovery rate of 1 %, at most 200 columns and a fourth as many as rows; there are up to four rounds.
-        In it, a number stands for its rank; a class or label is 1 where a row has it and 0 elsewhere; a
-        nominal feature has a column for each category but one, and none at all with more than 32. There is no
-        model of targets that are missing in some rows, or whose ranks or classes have a fourth moment above
-        that of a normal law, such as classes that fewer than 21 % of the rows have: the law of F would not
-        hold. At most 7e10 products are added up, from every second, third … row if there are more.
+        In it, a numeric target stands for its ranks, a numeric feature for the places of its values, or bins,
+        in their order, with missing values in the middle; a class or label is 1 where a row has it and 0
+        elsewhere; a nominal feature has a column for each category but one, and none at all with more than
+        32. Where sums of few rows count, the law of F would not hold. So there is no model of targets that
+        are missing in some rows, or whose ranks or classes have a fourth moment above that of a normal law,
+        such as classes that fewer than 21 % of the rows have, nor of more than 500 classes and labels; and no
+        second test of features whose fourth moment is above that of a normal law by more than a thousandth of
+        the number of rows, such as flags that 10 % of fewer than 5,000 rows have. At most 7e10 products are
+        added up, from every second, third … row if there are more.
     target_weights : sequence of float, optional
         Weight of each target in the importances; None gives all targets weight 1. P-values do not depend on
         it.

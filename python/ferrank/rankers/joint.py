@@ -17,13 +17,13 @@ class JointRanker(JointPlan, Ranker):
     interactions of features none of which says anything alone. Each gives a p-value for each feature: the
     forest from shadows (``ForestRanker(shadows=True)``), Relief from targets drawn anew
     (``ReliefRanker(target_draws=60)``), the tests from permutations, or from a linear model of the ranks of
-    all features where that says more (``AssociationRanker(partial=True)``). Features are ranked by their
-    evidence, minus the decimal logarithm of the harmonic mean of the p-values [1]_; verdicts follow from the
-    p-values together [2]_. In simulations of tables with 40 to 5,000 features the false discovery rate of
-    verdicts holds. With groups there are no tests: they take rows for independent.
+    features found so far where that says more (``AssociationRanker(partial=True)``). Features are ranked by
+    their evidence, minus the decimal logarithm of the harmonic mean of the p-values [1]_; verdicts follow
+    from the p-values together [2]_. In simulations of tables with 40 to 5,000 features the false discovery
+    rate of verdicts holds. With groups there are no tests: they take rows for independent.
 
-    Features that 96 % of the rows have the same value of (rare flags, words) are judged by the forest alone:
-    about them Relief would be wrong too often.
+    Features that 96 % of the rows have the same value of (rare flags, words) are judged by the forest and the
+    tests: about them Relief would be wrong too often.
 
     Parameters
     ----------

@@ -20,7 +20,6 @@ import numpy as np
 from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
-from ferrank.data.opening import check_temp_dir
 from ferrank.data.parameters import decay_of
 from ferrank.errors import SettingError
 from ferrank.output import check_apart, check_path, path_of
@@ -92,12 +91,8 @@ class Plan(ABC):
         return {name: parameter.default for name, parameter in signature(cls).parameters.items()}
 
     def _resources(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:
-        """Return threads, bytes of memory and folder for temporary files, as the engine takes them.
-
-        The folder is there, even if the data turn out to fit in memory.
-        """
+        """Return threads, bytes of memory and folder for temporary files, as the engine takes them."""
         self._check_unused("scope", "global", "a dask collection")
-        check_temp_dir(self.temp_dir)
         return self._resources_of_workers()
 
     def _resources_of_workers(self) -> tuple[int, int | None, str | os.PathLike[str] | None]:

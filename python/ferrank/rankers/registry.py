@@ -208,7 +208,7 @@ def automatic(settings: Mapping[str, Any], *, weighted: bool, task: str | None) 
     wants_forest = not {"n_estimators", "keep_trees"}.isdisjoint(settings) and _has("forest", settings)
     if not wants_forest and settings.get("unlabelled") != "use" and _has("joint", settings):
         return "joint"
-    return next((name for name in _SCORES if _has(name, settings)), "forest")
+    return next((name for name in (*_SCORES, "association") if _has(name, settings)), "forest")
 
 
 def _has(name: str, settings: Mapping[str, Any]) -> bool:

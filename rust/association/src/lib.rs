@@ -22,7 +22,8 @@
 //! - With `partial`, the p-value of a feature is the better of two, by Bonferroni's correction: that of the feature by itself, and
 //!   that of what it adds to a linear model of the targets in the features found so far. These are found in rounds, at a false
 //!   discovery rate of 1 %: what is given to a model is almost never noise, which would explain targets too well. There is no
-//!   model of targets that are missing in some rows or have heavy tails, such as rare classes.
+//!   model of targets that are missing in some rows or have heavy tails, such as rare classes, and no test of features with heavy
+//!   tails, such as rare flags.
 //! - Importance is the association as a share of the greatest that is possible, less what is to be expected by chance: the
 //!   greatest over the tests of a feature and a target, of labels that with the label it says most about; averaged over
 //!   targets by their weights.
@@ -73,7 +74,7 @@ pub use parts::{Apart, LinearModel};
 pub use ranker::SCORE;
 
 use association::{Association, associations};
-use design::Design;
+use design::{Design, has_light_tails};
 use ferrank_data::intake::{Intake, numbered};
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
@@ -127,7 +128,7 @@ pub fn accumulate(
             for _ in 0..params.rounds() {
                 let Some(design) = Design::next(&store, &tested, &relevance, &given) else { break };
                 let sums = design.sums(&store, &tested, 0, monitor)?;
-                relevance = single.relevance.clone().or_partial(&partial::tests(&design, &sums, store.codings.len()));
+                relevance = single.with_partial(&design, &sums);
                 given = design.given;
             }
             checkpoint.add(0, ranker::contribution(single.strengths, relevance))?;
@@ -154,6 +155,20 @@ struct Single {
     /// n_features; the importances.
     strengths: Vec<f64>,
     relevance: Relevance,
+    /// n_features; whether the columns of each in linear models have light tails.
+    are_light: Vec<bool>,
+}
+
+impl Single {
+    /// The p-values together with those of the model `design`, which has these `sums`.
+    ///
+    /// Features whose columns have heavy tails, such as rare flags, are not tested again: what the given features leave of a target
+    /// may have heavy tails, too, and sums of few of its values do not hold the F law.
+    fn with_partial(&self, design: &Design, sums: &[i64]) -> Relevance {
+        let mut tests = partial::tests(design, sums, self.are_light.len());
+        tests.iter_mut().zip(&self.are_light).filter(|(_, is_light)| !**is_light).for_each(|(tests, _)| tests.clear());
+        self.relevance.clone().or_partial(&tests)
+    }
 }
 
 /// The tests of each feature by itself; `tables` are those of a feature.
@@ -168,16 +183,20 @@ fn single(
     let test = |feature: usize| {
         monitor.check()?;
         let mut found: Vec<Vec<Association>> = vec![Vec::new(); tested.targets.len()];
-        for (table, answer) in tables(feature).iter().zip(&tested.answers) {
+        let tables = tables(feature);
+        for (table, answer) in tables.iter().zip(&tested.answers) {
             found[answer.target].extend(associations(&store.codings[feature].scale, table, answer));
         }
         monitor.advance(1);
         let tests: Vec<PermutationTest> = found.iter().flatten().map(|association| association.test).collect();
-        Ok((strength(&found, params), tests))
+        // Models are of targets that all rows have.
+        let is_light = tables.iter().all(|table| has_light_tails(&store.codings[feature].scale, table));
+        Ok(((strength(&found, params), is_light), tests))
     };
     let found = (0..store.codings.len()).into_par_iter().map(test).collect::<Result<Vec<_>>>()?;
-    let (strengths, tests): (Vec<f64>, Vec<_>) = found.into_iter().unzip();
-    Ok(Single { strengths, relevance: from_tests(&tests) })
+    let (of_features, tests): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let (strengths, are_light) = of_features.into_iter().unzip();
+    Ok(Single { strengths, relevance: from_tests(&tests), are_light })
 }
 
 /// The importance of a feature that has these associations with each target.

@@ -41,7 +41,10 @@ impl AssociationParams {
     /// [`Error::Setting`](ferrank_runtime::Error::Setting) with the setting, its value and valid values.
     pub fn validate(&self, shape: &DataShape) -> Result<()> {
         let DataShape { task, n_targets, is_weighted, is_grouped, .. } = *shape;
-        check(!is_weighted, "sample_weight: tests of association do not weigh rows; leave it out, or use the forest")?;
+        check(
+            !is_weighted,
+            "sample_weight: tests of association do not weigh rows; leave it out, or use the forest or Relief",
+        )?;
         check(
             !is_grouped,
             "groups: tests of association take rows for independent; leave groups out, or use the forest or Relief",

@@ -17,7 +17,7 @@ use crate::design::Design;
 use crate::params::AssociationParams;
 use crate::tables::Table;
 use crate::tested::Tested;
-use crate::{Single, partial, ranker, single};
+use crate::{Single, ranker, single};
 
 /// What every machine knows of a data set in parts: the targets of all rows.
 ///
@@ -213,13 +213,16 @@ impl Apart {
     /// What tests say about each feature by itself, and the p-values with the last of the linear models.
     fn found(&self, sums: &[i64], last: Option<&LinearModel>, monitor: &Monitor) -> Result<(Single, Relevance)> {
         let single = self.single(sums, monitor)?;
-        let relevance = single.relevance.clone();
-        let Some((given, of_model)) = last else { return Ok((single, relevance)) };
+        let Some((given, of_model)) = last else {
+            let relevance = single.relevance.clone();
+            return Ok((single, relevance));
+        };
         let design = self.design(given)?;
         if of_model.len() != design.n_sums() {
             return Err(Error::Data(format!("{} sums of a model, of {}", of_model.len(), design.n_sums())));
         }
-        Ok((single, relevance.or_partial(&partial::tests(&design, of_model, self.store.codings.len()))))
+        let relevance = single.with_partial(&design, of_model);
+        Ok((single, relevance))
     }
 
     /// The contribution of all rows, from the `sums` of all [`ranges`](Self::ranges) and the last linear model, each added up over

@@ -16,7 +16,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::answers::{Answer, LABELS};
 use crate::association::{Association, associations};
-use crate::design::Design;
+use crate::design::{Design, has_light_tails};
 use crate::partial;
 use crate::tables::Table;
 use crate::tested::Tested;
@@ -250,6 +250,32 @@ fn features_that_say_the_same_share_what_they_say() {
     // Beside the one, the other adds nothing that could be tested.
     let beside = partial_tests(&columns, &[0, 2]);
     assert_eq!(beside.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0, 1, 0]);
+}
+
+#[test]
+fn rare_values_have_heavy_tails() {
+    let is_light = |x: ArrayRef| {
+        let n = x.len();
+        let batch = RecordBatch::try_from_iter([("x", x), ("y", numbers(&uniform(7, n)))]).unwrap();
+        let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
+        let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
+        let problem = Problem::resolve(&ferrank_data::source::ChunkSource::schema(&source), &roles, "table").unwrap();
+        let intake = Intake::new(&source, &problem, Unlabelled::Error, &monitor);
+        let options = RunOptions::default();
+        let scan = options.scan(&intake, 255).unwrap();
+        let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();
+        let table = Tested::new(&store).tables(&store, 0, 0).remove(0);
+        has_light_tails(&store.codings[0].scale, &table)
+    };
+    let flags = |n: usize, ones: usize| (0..n).map(|row| f64::from(row < ones)).collect::<Vec<_>>();
+    let named = |n: usize, ones: usize| words(&(0..n).map(|row| usize::from(row < ones)).collect::<Vec<_>>());
+    assert!(is_light(numbers(&uniform(1, 300))));
+    // The fourth moment of a flag with a share of s is 1 / s (1 - s) - 3: 3.25 for 20 %, and 8.1 for 10 %.
+    for (n, ones, expected) in [(300, 60, true), (300, 54, false), (300, 30, false), (6_000, 600, true)] {
+        assert_eq!(is_light(numbers(&flags(n, ones))), expected, "{ones} of {n}");
+        assert_eq!(is_light(named(n, ones)), expected, "{ones} of {n}");
+    }
+    assert!(is_light(words(&(0..300).map(|row| row % 12).collect::<Vec<_>>())));
 }
 
 #[test]
