@@ -13,8 +13,6 @@ __all__ = ["contribution", "counts", "model", "next_given", "ranges"]
 
 Counts = NDArray[np.int64]
 
-_NOTHING: Counts = np.zeros(0, np.int64)
-
 
 def ranges(shared: Shared) -> list[tuple[int, int]]:
     """Return the features in ranges, whose sums are added up together."""
@@ -34,10 +32,10 @@ def next_given(
 ) -> list[int] | None:
     """Return the features that are given to the next linear model; None if there is none.
 
-    ``given`` are those of the model before, ``of_model`` its sums; there were ``number`` models.
+    ``number`` models were made before. ``given`` are the features given to the last of them, and ``of_model``
+    are its sums; None if there was none.
     """
-    last = given, _NOTHING if of_model is None else of_model
-    run = shared.apart().next_given(np.concatenate(of_ranges), number, last)
+    run = shared.apart().next_given(np.concatenate(of_ranges), number, _last(given, of_model))
     found: list[int] | None = shared.finish(run)
     return found
 
@@ -51,6 +49,10 @@ def model(shared: Shared, codes: bytes, number: int, given: list[int]) -> Counts
 
 def contribution(shared: Shared, given: list[int], of_model: Counts | None, *of_ranges: Counts) -> bytes:
     """Return the contribution of all rows, from their sums for each range of features and the last model."""
-    last = given, _NOTHING if of_model is None else of_model
-    found = shared.finish(shared.apart().accumulate(np.concatenate(of_ranges), last))
-    return to_bytes(found)
+    run = shared.apart().accumulate(np.concatenate(of_ranges), _last(given, of_model))
+    return to_bytes(shared.finish(run))
+
+
+def _last(given: list[int], of_model: Counts | None) -> tuple[list[int], Counts]:
+    """Return the last model as the engine takes it."""
+    return given, np.zeros(0, np.int64) if of_model is None else of_model

@@ -49,7 +49,7 @@ pub(crate) struct Design {
     pub(crate) n_given: usize,
     /// The answer of each column of a target, and which of its components it is.
     pub(crate) targets: Vec<(usize, usize)>,
-    /// Every so many rows one is taken, from the first on.
+    /// Of every `stride` rows the first is taken.
     stride: usize,
     /// Number of rows that are taken.
     pub(crate) n_rows: usize,
@@ -57,9 +57,9 @@ pub(crate) struct Design {
 
 /// Sums of products over rows.
 pub(crate) struct Products<'a> {
-    /// width x width; of the columns of the base with each other.
+    /// width x width; the sums of the columns of the base with each other.
     pub(crate) base: &'a [i64],
-    /// n_columns x (width + 1); of each column of a feature with those of the base, and with itself.
+    /// n_columns x (width + 1); the sums of each column of a feature with the columns of the base, then with itself.
     columns: &'a [i64],
 }
 
@@ -206,13 +206,13 @@ const EXCESS_PER_ROW: f64 = 1e-3;
 
 /// Returns true if the columns of a feature, which has these sums by code, have light tails: with the fourth moment m₄ of a
 /// numeric one, m₄ − 3 is at most 0.001 n; of k columns, with P the projection on them, n Σ P_ii² − k (k + 2) is at most 0.001 n k.
-pub(crate) fn has_light_tails(scale: &Scale, table: &Table) -> bool {
+pub(crate) fn has_light_tails(coding: &Coding, table: &Table) -> bool {
     let (known, missing) = table.split();
     let counts: Vec<f64> = known.iter().map(|sums| sums[0]).chain([missing[0]]).map(|count| count as f64).collect();
     let n: f64 = counts.iter().sum();
-    match scale {
+    match &coding.scale {
         Scale::Numeric(_) => {
-            let value = |code: usize| if code == known.len() { known.len() as f64 - 1.0 } else { 2.0 * code as f64 };
+            let value = |code| numeric(coding, if code == known.len() { MISSING_U16 } else { code as u16 });
             let moment = |center: f64, power: i32| {
                 counts.iter().enumerate().map(|(code, count)| count * (value(code) - center).powi(power)).sum::<f64>()
                     / n

@@ -190,7 +190,7 @@ fn single(
         monitor.advance(1);
         let tests: Vec<PermutationTest> = found.iter().flatten().map(|association| association.test).collect();
         // Models are of targets that all rows have.
-        let is_light = tables.iter().all(|table| has_light_tails(&store.codings[feature].scale, table));
+        let is_light = tables.iter().all(|table| has_light_tails(&store.codings[feature], table));
         Ok(((strength(&found, params), is_light), tests))
     };
     let found = (0..store.codings.len()).into_par_iter().map(test).collect::<Result<Vec<_>>>()?;

@@ -29,17 +29,22 @@ fn words(values: &[usize]) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values.iter().map(|value| format!("c{value}"))))
 }
 
-/// The associations of the only feature with the only target.
-fn found(x: ArrayRef, y: ArrayRef) -> Vec<Association> {
-    let batch = RecordBatch::try_from_iter([("x", x), ("y", y)]).unwrap();
+/// The codes of `columns`, the last of which is the target.
+fn coded(columns: &[ArrayRef]) -> CodeStore {
+    let named = columns.iter().enumerate().map(|(i, column)| (format!("{i:02}"), column.clone()));
+    let batch = RecordBatch::try_from_iter(named).unwrap();
     let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
-    let roles = Roles::new(Targets::Last(1));
+    let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
     let problem = Problem::resolve(&ferrank_data::source::ChunkSource::schema(&source), &roles, "table").unwrap();
-    let monitor = Monitor::default();
     let intake = Intake::new(&source, &problem, Unlabelled::Error, &monitor);
     let options = RunOptions::default();
     let scan = options.scan(&intake, 255).unwrap();
-    let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();
+    CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap()
+}
+
+/// The associations of the only feature with the only target.
+fn found(x: ArrayRef, y: ArrayRef) -> Vec<Association> {
+    let store = coded(&[x, y]);
     let answer = Answer::of(0, &store.targets[0]).remove(0);
     associations(&store.codings[0].scale, &Table::new(&store, 0, (&answer, &store.targets[0]), 0), &answer)
 }
@@ -168,15 +173,7 @@ fn missing_values_are_tested_apart_and_attributes_that_do_not_vary_not_at_all() 
 
 /// The partial tests of the features in `columns`, the last of which is the target, beside the `given` ones.
 fn partial_tests(columns: &[ArrayRef], given: &[usize]) -> Vec<Vec<PartialTest>> {
-    let named = columns.iter().enumerate().map(|(i, column)| (format!("{i:02}"), column.clone()));
-    let batch = RecordBatch::try_from_iter(named).unwrap();
-    let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
-    let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
-    let problem = Problem::resolve(&ferrank_data::source::ChunkSource::schema(&source), &roles, "table").unwrap();
-    let intake = Intake::new(&source, &problem, Unlabelled::Error, &monitor);
-    let options = RunOptions::default();
-    let scan = options.scan(&intake, 255).unwrap();
-    let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();
+    let (store, monitor) = (coded(columns), Monitor::default());
     let tested = Tested::new(&store);
     let Some(design) = Design::new(&store, &tested, given.to_vec()) else { return Vec::new() };
     partial::tests(&design, &design.sums(&store, &tested, 0, &monitor).unwrap(), store.codings.len())
@@ -255,17 +252,10 @@ fn features_that_say_the_same_share_what_they_say() {
 #[test]
 fn rare_values_have_heavy_tails() {
     let is_light = |x: ArrayRef| {
-        let n = x.len();
-        let batch = RecordBatch::try_from_iter([("x", x), ("y", numbers(&uniform(7, n)))]).unwrap();
-        let source = TableSource::new("table", batch.schema(), vec![batch]).unwrap();
-        let (roles, monitor) = (Roles::new(Targets::Last(1)), Monitor::default());
-        let problem = Problem::resolve(&ferrank_data::source::ChunkSource::schema(&source), &roles, "table").unwrap();
-        let intake = Intake::new(&source, &problem, Unlabelled::Error, &monitor);
-        let options = RunOptions::default();
-        let scan = options.scan(&intake, 255).unwrap();
-        let store = CodeStore::new(&intake, &scan.profile, scan.counts, false, Keep::Memory).unwrap();
+        let y = numbers(&uniform(7, x.len()));
+        let store = coded(&[x, y]);
         let table = Tested::new(&store).tables(&store, 0, 0).remove(0);
-        has_light_tails(&store.codings[0].scale, &table)
+        has_light_tails(&store.codings[0], &table)
     };
     let flags = |n: usize, ones: usize| (0..n).map(|row| f64::from(row < ones)).collect::<Vec<_>>();
     let named = |n: usize, ones: usize| words(&(0..n).map(|row| usize::from(row < ones)).collect::<Vec<_>>());
