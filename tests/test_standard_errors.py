@@ -52,10 +52,21 @@ def test_intervals_cover_the_importance_in_the_population(draw):
 
 @pytest.mark.slow
 def test_on_noise_no_feature_is_surely_above_another():
-    # The scores whose mean is 0 for such features. That of genie3 is not: it rewards many values.
-    _, _, intervals = ranked(noise, 60, scores=("mdi_oob", "permutation"))
+    _, _, intervals = ranked(noise, 60, scores=("mdi_oob", "permutation", "genie3", "symbolic"))
     sure = (intervals[..., 0] > 1).any(axis=-1) | (intervals[..., 1] < intervals.shape[2]).any(axis=-1)
     assert sure.mean(axis=0).max() <= 0.05, sure.mean(axis=0)
+
+
+def test_importances_from_rows_of_training_have_no_order_if_the_forest_predicts_nothing():
+    X, y = noise(1)
+    scores = fr.ForestRanker(scores=("genie3", "mdi_oob"), n_jobs=1).fit(X, y).result_.scores
+    # genie3 is greatest where there are many values, and its errors would say so.
+    importance, error = scores["genie3"].importance, scores["genie3"].standard_error
+    assert importance[3] - importance[0] > 4 * (error[3] + error[0])
+    assert (scores["genie3"].rank_interval == [1, X.shape[1]]).all()
+    X, y = linear(1)
+    informed = fr.ForestRanker(n_jobs=1).fit(X, y).result_.score()
+    assert (informed.rank_interval[0] == [1, 1]).all()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::estimates;
 use crate::params::ForestParams;
+use crate::scores::variants;
 
 impl Ranker for ForestParams {
     fn name(&self) -> &'static str {
@@ -68,6 +69,10 @@ impl Ranker for ForestParams {
         populations: &[Vec<Part<'_>>],
     ) -> std::result::Result<Vec<ModelError>, &'static str> {
         estimates::model_error(data, self, populations)
+    }
+
+    fn is_in_sample(&self, score: usize) -> bool {
+        variants(self)[score].score.method().oob_needs(self).is_none()
     }
 
     fn relevance(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Option<Relevance> {

@@ -6,7 +6,7 @@ use crate::contribution::Part;
 use crate::ranking::ScoreRanking;
 
 /// The confidence of rank intervals, which hold for all features at once.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 /// Degrees of freedom from which on quantiles of Student's t are taken from the normal distribution.
 const NORMAL: f64 = 1e5;
 
@@ -139,7 +139,7 @@ fn remembering_last<A: Copy + PartialEq, B: Copy>(function: impl Fn(&A) -> B) ->
 pub fn rank_intervals(importance: &[f64], standard_error: &[f64], freedom: f64) -> Vec<(u32, u32)> {
     let n = importance.len() as u32;
     if standard_error.iter().any(|error| error.is_nan()) {
-        return vec![(1, n); importance.len()];
+        return every_rank(importance.len());
     }
     let width = quantile(0.5 + 0.5 * CONFIDENCE.powf(1.0 / f64::from(n)), freedom);
     let end = |side: f64| importance.iter().zip(standard_error).map(move |(value, error)| value + side * width * error);
@@ -153,6 +153,11 @@ pub fn rank_intervals(importance: &[f64], standard_error: &[f64], freedom: f64) 
         (1 + above, n - below)
     };
     bounds.iter().map(remembering_last(interval)).collect()
+}
+
+/// The intervals of `n_features` features whose order is not known.
+pub(crate) fn every_rank(n_features: usize) -> Vec<(u32, u32)> {
+    vec![(1, n_features as u32); n_features]
 }
 
 /// The quantile of Student's t with `freedom` degrees of freedom; infinite where there are none.

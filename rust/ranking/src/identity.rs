@@ -12,8 +12,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::contribution::{Contribution, Form, Part};
 use crate::data::{Column, RunData};
+use crate::estimate::CONFIDENCE;
 use crate::ranker::{ParseRanker, Ranker, ranker_to_json};
-use crate::ranking::Ranking;
+use crate::ranking::{ModelError, Ranking};
 
 /// Ranker, settings and data of a run.
 ///
@@ -110,6 +111,12 @@ impl Identity {
     /// The ranking that the parts of each of the [`populations`](Self::populations) give.
     pub(crate) fn ranking(&self, populations: &[Vec<Part<'_>>]) -> Result<Ranking> {
         let names = |columns: &[Column]| columns.iter().map(|column| column.name.clone()).collect();
+        let mut scores = self.ranker.scores(&self.data, populations)?;
+        let model_error = self.ranker.model_error(&self.data, populations);
+        if model_error.as_ref().is_ok_and(|errors| !ModelError::any_is_better(errors, 1.0 - CONFIDENCE)) {
+            let in_sample = scores.iter_mut().enumerate().filter(|(number, _)| self.ranker.is_in_sample(*number));
+            in_sample.for_each(|(_, score)| score.allow_every_rank());
+        }
         Ok(Ranking {
             task: self.data.task,
             n_rows: self.data.rows,
@@ -117,8 +124,8 @@ impl Identity {
             features: names(&self.data.features),
             targets: names(&self.data.targets),
             relevance: self.ranker.relevance(&self.data, populations),
-            scores: self.ranker.scores(&self.data, populations)?,
-            model_error: self.ranker.model_error(&self.data, populations),
+            scores,
+            model_error,
         })
     }
 

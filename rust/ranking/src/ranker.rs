@@ -186,6 +186,12 @@ pub trait Ranker: fmt::Debug + Send + Sync + 'static {
         Err("the ranker makes no predictions")
     }
 
+    /// Returns true if the importances of score number `score` come from the rows that the model was made of, so that they
+    /// have an order also where the model predicts nothing.
+    fn is_in_sample(&self, _score: usize) -> bool {
+        false
+    }
+
     /// Whether each feature is relevant, as far as the contributions tell.
     fn relevance(&self, _data: &RunData, _populations: &[Vec<Part<'_>>]) -> Option<Relevance> {
         None

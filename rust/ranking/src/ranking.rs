@@ -2,6 +2,7 @@
 
 use ferrank_data::schema::Task;
 
+use crate::estimate::{every_rank, quantile};
 use crate::relevance::Relevance;
 
 /// The result of a run.
@@ -77,6 +78,14 @@ impl ModelError {
         let (error, guess, standard_error, squared_error) = (nan, nan, nan, nan);
         ModelError { target, measure, error, guess, standard_error, squared_error, is_better: false, n_rows: 0 }
     }
+
+    /// Returns true if the model predicts one of its targets better than the constant, at the error rate `alpha` for all of
+    /// them together (Bonferroni).
+    pub fn any_is_better(errors: &[ModelError], alpha: f64) -> bool {
+        let width = -quantile(alpha / errors.len() as f64, f64::INFINITY);
+        let is_surely_better = |error: &ModelError| error.guess - error.error > width * error.standard_error;
+        errors.iter().any(|error| error.is_better && (errors.len() == 1 || is_surely_better(error)))
+    }
 }
 
 /// Importances under one score. Vectors are in feature order.
@@ -103,9 +112,17 @@ pub struct ScoreRanking {
     pub freedom: f64,
     /// n_features; 1 is the most important. Equal importances share the smallest of their ranks.
     pub rank: Vec<u32>,
-    /// n_features; best and worst rank that standard errors allow, for all features at once at 95 %.
+    /// n_features; best and worst rank that standard errors allow, for all features at once at 95 %. Every rank is
+    /// possible where errors are unknown, and by importances from rows of training under a model that predicts nothing.
     pub rank_interval: Vec<(u32, u32)>,
     /// n_features x n_targets, row-major: the part of the importance that each target makes.
     /// Empty unless requested.
     pub by_target: Vec<f64>,
+}
+
+impl ScoreRanking {
+    /// Lets the importances say nothing about the order of features.
+    pub(crate) fn allow_every_rank(&mut self) {
+        self.rank_interval = every_rank(self.importance.len());
+    }
 }

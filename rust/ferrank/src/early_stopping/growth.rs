@@ -2,7 +2,7 @@
 
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
-use ferrank_ranking::{ModelError, Ranking, RunOptions, quantile};
+use ferrank_ranking::{ModelError, Ranking, RunOptions};
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::Monitor;
 
@@ -158,7 +158,8 @@ pub(super) fn grow<G: Growth>(growth: &G, goal: &Goal, monitor: &Monitor) -> Res
             most_times: growth.most_advised(stage) as f64 / effort as f64,
         };
         let standing = goal.judge(&basis, look);
-        let predicts = predicts(&ranking, 1.0 - goal.confidence);
+        let errors = ranking.model_error.as_ref().ok();
+        let predicts = errors.map(|errors| ModelError::any_is_better(errors, 1.0 - goal.confidence));
         let needed = standing.times.filter(|_| steps == 0.0).map(|times| (effort as f64 * times).ceil() as u64);
         let (confidence, top, clear, sampled) = (goal.confidence, standing.top, standing.clear, ranking.n_rows);
         let stop = Stop { reason: Reason::Settled, confidence, top, clear, effort, bag, sampled, of, needed };
@@ -189,13 +190,4 @@ pub(super) fn grow<G: Growth>(growth: &G, goal: &Goal, monitor: &Monitor) -> Res
         best = Some((ranking, stop));
     }
     unreachable!("stages end")
-}
-
-/// Returns true if the model predicts one of its targets better than a constant, at the error rate `alpha` for all of
-/// them together; `None` if that is not known.
-fn predicts(ranking: &Ranking, alpha: f64) -> Option<bool> {
-    let errors = ranking.model_error.as_ref().ok()?;
-    let width = -quantile(alpha / errors.len() as f64, f64::INFINITY);
-    let is_surely_better = |error: &ModelError| error.guess - error.error > width * error.standard_error;
-    Some(errors.iter().any(|error| error.is_better && (errors.len() == 1 || is_surely_better(error))))
 }
