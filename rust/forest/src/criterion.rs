@@ -7,6 +7,7 @@
 //! With node mean m and left sums (W_L, S_L), the decrease of the variance of a component is
 //! (S_L − m·W_L)² / (W_L·W_R), which takes one division and has no cancellation.
 
+use super::class_fields::ClassFields;
 use super::space::{Block, Space};
 
 /// Position of the number of examples, counted with multiplicity.
@@ -67,6 +68,12 @@ impl Criterion {
     /// numbers.
     pub(crate) fn is_single(&self) -> bool {
         self.is_ordered() && !self.is_partial() && !self.is_weighted
+    }
+
+    /// The classes as a number, if the components are the classes of a target, not too many, and rows weigh 1.
+    pub(crate) fn class_fields(&self) -> Option<ClassFields> {
+        let fields = ClassFields::new(self.indicator_weight.len());
+        fields.filter(|_| self.is_classes && !self.is_weighted)
     }
 
     /// Returns true if there are labels alone, known for all rows, and rows weigh 1.
@@ -152,12 +159,20 @@ impl Criterion {
         }
     }
 
-    /// Adds `count` examples of row weight 1 whose only component sums up to `sum`.
+    /// Adds `count` examples of row weight 1 whose only component sums up to `sum`, or whose classes are in `sum`.
     #[inline(always)]
-    pub(crate) fn add_single(&self, sums: &mut [f64], count: f64, sum: f64) {
+    pub(crate) fn add_pair(&self, sums: &mut [f64], count: f64, sum: f64) {
         sums[EXAMPLES] += count;
         sums[WEIGHT] += count;
-        sums[FIRST] += sum;
+        match self.class_fields() {
+            Some(classes) => sums[FIRST..].iter_mut().zip(classes.counts(count, sum)).for_each(|(sum, n)| *sum += n),
+            None => sums[FIRST] += sum,
+        }
+    }
+
+    /// The sum of a pair with the sums `sums`, of a single component or few classes.
+    pub(crate) fn sum_of_pair(&self, sums: &[f64]) -> f64 {
+        self.class_fields().map_or(sums[FIRST], |classes| classes.sum(self.indicators(sums)))
     }
 
     /// The impurity decrease due to splitting `total` into `left` and the rest.

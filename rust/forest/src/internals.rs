@@ -35,7 +35,7 @@ impl Single {
     /// The node of these examples.
     pub fn new(codes: Vec<u8>, values: &[f64]) -> Self {
         let pairs: Vec<Pair> = values.iter().map(|&value| [1.0, value]).collect();
-        Single { arch: Arch::new(), codes, node: single::Node::new(&pairs), pairs, bins: Bins::new(255) }
+        Single { arch: Arch::new(), codes, node: single::Node::new(&pairs, None), pairs, bins: Bins::new(255) }
     }
 
     /// Gain of the best cut.

@@ -18,10 +18,12 @@ pub(super) const MISSING: u8 = 2;
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) rows: Vec<u32>,
-    /// The multiplicity of each row; empty if there are pairs.
+    /// The multiplicity of each row; of no use where there are pairs.
     pub(super) counts: Vec<u32>,
-    /// The sums of each example, for a single component, known for all rows, of weight 1; otherwise empty.
+    /// The sums of each example, for a single component, known for all rows, of weight 1, or few classes.
     pub(super) pairs: Vec<Pair>,
+    /// True if examples are pairs.
+    pub(super) are_pairs: bool,
 }
 
 impl Items {
@@ -42,41 +44,50 @@ impl Items {
     pub(super) fn take_once(&mut self, rows: impl Iterator<Item = u32>) {
         self.rows.clear();
         self.rows.extend(rows);
-        self.pairs.clear();
+        self.are_pairs = false;
         self.counts.clear();
         self.counts.resize(self.rows.len(), 1);
     }
 
     fn take_counts(&mut self, counts: &[u32], values: Option<&[f64]>) {
-        self.counts.clear();
-        self.pairs.clear();
+        self.are_pairs = values.is_some();
         match values {
-            Some(values) => self.pairs.extend(self.rows.iter().zip(counts).map(|(&row, &count)| {
-                let count = f64::from(count);
-                [count, count * values[row as usize]]
-            })),
-            None => self.counts.extend_from_slice(counts),
+            Some(values) => {
+                self.pairs.clear();
+                self.pairs.extend(self.rows.iter().zip(counts).map(|(&row, &count)| {
+                    let count = f64::from(count);
+                    [count, count * values[row as usize]]
+                }));
+            }
+            None => {
+                self.counts.clear();
+                self.counts.extend_from_slice(counts);
+            }
+        }
+    }
+
+    /// Makes pairs of the examples in `range`, which are not yet pairs. `value` gives the value of a row.
+    pub(super) fn make_pairs(&mut self, range: Range<usize>, value: impl Fn(u32) -> f64) {
+        self.are_pairs = true;
+        self.pairs.resize(self.rows.len().max(self.pairs.len()), Pair::default());
+        let examples = self.rows[range.clone()].iter().zip(&self.counts[range.clone()]);
+        for (pair, (&row, &count)) in self.pairs[range].iter_mut().zip(examples) {
+            let count = f64::from(count);
+            *pair = [count, count * value(row)];
         }
     }
 
     /// The multiplicity of the example at `position`.
     pub(super) fn count(&self, position: usize) -> u32 {
-        match self.pairs.get(position) {
-            Some(pair) => pair[0] as u32,
-            None => self.counts[position],
-        }
+        if self.are_pairs { self.pairs[position][0] as u32 } else { self.counts[position] }
     }
 
     pub(super) fn examples<'a>(&'a self, range: Range<usize>, view: View<'a>) -> Examples<'a> {
-        fn part<T>(values: &[T], range: Range<usize>) -> &[T] {
-            if values.is_empty() { values } else { &values[range] }
-        }
-        Examples {
-            block: view.block,
-            rows: &self.rows[range.clone()],
-            counts: part(&self.counts, range.clone()),
-            pairs: part(&self.pairs, range),
-        }
+        let (counts, pairs): (&[u32], &[Pair]) = match self.are_pairs {
+            true => (&[], &self.pairs[range.clone()]),
+            false => (&self.counts[range.clone()], &[]),
+        };
+        Examples { block: view.block, rows: &self.rows[range], counts, pairs }
     }
 
     /// Takes the examples of `from` whose value is known.
@@ -85,6 +96,7 @@ impl Items {
             to.clear();
             to.extend(from.iter().zip(codes).filter(|&(_, &code)| code != C::MISSING).map(|(value, _)| *value));
         }
+        self.are_pairs = !from.pairs.is_empty();
         known(&mut self.rows, from.rows, codes);
         known(&mut self.counts, from.counts, codes);
         known(&mut self.pairs, from.pairs, codes);
@@ -99,6 +111,7 @@ impl Items {
                 to.extend(positions.map(|position| from[position]));
             }
         }
+        self.are_pairs = !from.pairs.is_empty();
         at(&mut self.rows, from.rows, positions.clone());
         at(&mut self.counts, from.counts, positions.clone());
         at(&mut self.pairs, from.pairs, positions);
@@ -110,7 +123,7 @@ impl Items {
         let sides = &sides[..range.len()];
         let goes_left = |i: usize, _| sides[i] == LEFT;
         let start = range.start;
-        if !self.pairs.is_empty() {
+        if self.are_pairs {
             return start + self.partition_pairs(range, spill, goes_left);
         }
         let spilled = grown(&mut spill.rows, &mut spill.counts, range.len());

@@ -1,14 +1,11 @@
 //! Importances with standard errors, and the ranks that they allow.
 
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
-
 use crate::contribution::Part;
+use crate::quantile::quantile;
 use crate::ranking::ScoreRanking;
 
 /// The confidence of rank intervals, which hold for all features at once.
 pub(crate) const CONFIDENCE: f64 = 0.95;
-/// Degrees of freedom from which on quantiles of Student's t are taken from the normal distribution.
-const NORMAL: f64 = 1e5;
 
 /// Importances and their variances.
 ///
@@ -139,7 +136,7 @@ fn remembering_last<A: Copy + PartialEq, B: Copy>(function: impl Fn(&A) -> B) ->
 pub fn rank_intervals(importance: &[f64], standard_error: &[f64], freedom: f64) -> Vec<(u32, u32)> {
     let n = importance.len() as u32;
     if standard_error.iter().any(|error| error.is_nan()) {
-        return every_rank(importance.len());
+        return vec![(1, n); importance.len()];
     }
     let width = quantile(0.5 + 0.5 * CONFIDENCE.powf(1.0 / f64::from(n)), freedom);
     let end = |side: f64| importance.iter().zip(standard_error).map(move |(value, error)| value + side * width * error);
@@ -153,20 +150,6 @@ pub fn rank_intervals(importance: &[f64], standard_error: &[f64], freedom: f64) 
         (1 + above, n - below)
     };
     bounds.iter().map(remembering_last(interval)).collect()
-}
-
-/// The intervals of `n_features` features whose order is not known.
-pub(crate) fn every_rank(n_features: usize) -> Vec<(u32, u32)> {
-    vec![(1, n_features as u32); n_features]
-}
-
-/// The quantile of Student's t with `freedom` degrees of freedom; infinite where there are none.
-pub fn quantile(probability: f64, freedom: f64) -> f64 {
-    // Far from zero degrees of freedom the quantiles of statrs take long, and are those of the normal distribution.
-    if freedom >= NORMAL {
-        return Normal::standard().inverse_cdf(probability);
-    }
-    StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(probability))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use ferrank_data::schema::Task;
 
-use crate::estimate::{every_rank, quantile};
+use crate::quantile::quantile;
 use crate::relevance::Relevance;
 
 /// The result of a run.
@@ -123,6 +123,6 @@ pub struct ScoreRanking {
 impl ScoreRanking {
     /// Lets the importances say nothing about the order of features.
     pub(crate) fn allow_every_rank(&mut self) {
-        self.rank_interval = every_rank(self.importance.len());
+        self.rank_interval.fill((1, self.importance.len() as u32));
     }
 }

@@ -66,7 +66,7 @@ impl FeatureSearch<'_> {
             examples = buffers.known.examples(0..codes.len(), view);
             let (known, known_weight);
             if let NodeTotals::Single(node) = &mut open {
-                *node = single::Node::new(examples.pairs);
+                *node = single::Node::new(examples.pairs, node.classes);
                 (known, known_weight) = (node.examples, node.examples);
             } else {
                 examples.total(arch, criterion, &mut buffers.known_node.total);

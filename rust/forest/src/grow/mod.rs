@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! while the stack is not empty:
-//!     pop a node; if its codes fit the next cache, copy them together and grow the subtree there
+//!     pop a node; if its codes fit the next cache, copy them together and grow the subtree there; if the counts of its
+//!         classes fit a number, make pairs of its examples and grow the subtree of these
 //!     draw features until enough of them vary; search the best test of each   (search, group, feature_search, sum_search; plain, sparse)
 //!     divide the examples by the best test; push the right child, then the left one   (partition)
 //! ```
@@ -27,10 +28,13 @@ mod sum_search;
 
 pub(super) use state::{Grower, LEAST_GAIN, SubtreeRoot, SubtreeRows};
 
+use std::mem::swap;
 use std::ops::Range;
 
 use super::bag::Bag;
+use super::class_fields::ClassFields;
 use super::context::GrowContext;
+use super::criterion::EXAMPLES;
 use super::scores::SplitScores;
 use super::split::single;
 use super::tree_buffer::TreeBuffer;
@@ -51,7 +55,7 @@ impl Grower<'_> {
         self.tree_buffer.clear();
         self.totals.clear();
         self.pool.rewind(self.whole);
-        self.items.take(bag, self.is_single.then_some(&space.block.dense[..]));
+        self.items.take(bag, self.criterion.is_single().then_some(&space.block.dense[..]));
         let examples = 0..bag.rows.len();
         let (mark, tracked) = (self.whole, self.tracked.all());
         let root = PendingNode { examples, depth: 0, path: ROOT, mark, sums: KnownSums::Nothing, tracked };
@@ -83,7 +87,7 @@ impl Grower<'_> {
         self.totals.clear();
         self.pool.rewind(self.whole);
         constant_features.iter().for_each(|&feature| self.pool.mark_constant(feature));
-        self.items.take_first(counts, self.is_single.then_some(&block.dense[..]));
+        self.items.take_first(counts, self.criterion.is_single().then_some(&block.dense[..]));
         let examples = 0..counts.len();
         let (mark, tracked) = (self.pool.mark(), first..last);
         let root = PendingNode { examples, depth, path, mark, sums: KnownSums::Nothing, tracked };
@@ -123,10 +127,15 @@ impl Grower<'_> {
     /// Grows the subtree of `root`, whose rows are numbered as in `view`.
     fn subtree(&mut self, view: View<'_>, stage: usize, root: PendingNode) -> Result<()> {
         let mut stack = vec![root];
-        let is_sparse_plain = self.is_plain && self.entries.is_some() && !self.kernels.is_at_random();
-        let plain = view.chunk().filter(|_| self.is_plain && self.entries.is_none());
+        let is_plain = self.is_plain && self.items.are_pairs;
+        let is_sparse_plain = is_plain && self.entries.is_some() && !self.kernels.is_at_random();
+        let plain = view.chunk().filter(|_| is_plain && self.entries.is_none());
         while let Some(pending) = stack.pop() {
             self.pool.rewind(pending.mark);
+            if let Some(classes) = self.classes.filter(|classes| self.have_room(*classes, &pending)) {
+                self.class_subtree(view, stage, pending, classes)?;
+                continue;
+            }
             let n = pending.examples.len();
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next])
                 && self.is_copy_worthwhile(n)
@@ -147,7 +156,7 @@ impl Grower<'_> {
                 self.predict(view, examples.clone(), tracked);
             }
             if self.keeps_leaf_sums {
-                let leaf = single::Node::new(&self.items.pairs[examples.clone()]);
+                let leaf = single::Node::new(&self.items.pairs[examples.clone()], None);
                 self.tree_buffer.leaf_sums.push(leaf.sum);
             }
             if self.keeps_members {
@@ -170,8 +179,8 @@ impl Grower<'_> {
         let mut copy = std::mem::take(&mut self.gathered[stage]);
         let rows = &mut self.items.rows[pending.examples.clone()];
         view.gather(rows, &mut copy.codes);
-        // The values of a single component are in the pairs.
-        if !self.is_single {
+        // The values of a single component, and classes, are in the pairs.
+        if !self.items.are_pairs {
             view.block.gather(rows, &mut copy.block);
         }
         copy.origin.clear();
@@ -184,6 +193,40 @@ impl Grower<'_> {
         done
     }
 
+    /// Returns true if the examples of `pending` are not yet pairs, and few enough for pairs with `classes`.
+    fn have_room(&self, classes: ClassFields, pending: &PendingNode) -> bool {
+        let examples = || match pending.sums {
+            KnownSums::Any(start) => self.totals[start + EXAMPLES],
+            _ => self.items.counts[pending.examples.clone()].iter().map(|&count| f64::from(count)).sum(),
+        };
+        !self.items.are_pairs && examples() <= classes.most_examples()
+    }
+
+    /// Makes the examples of `pending` pairs with their `classes`, and grows its subtree.
+    ///
+    /// Gain in speed: 2.0x on 3 classes, 1.8x on 4, 1.5x on 5, 1.2x on 6 (100k x 20).
+    #[inline(never)]
+    fn class_subtree(
+        &mut self,
+        view: View<'_>,
+        stage: usize,
+        mut pending: PendingNode,
+        classes: ClassFields,
+    ) -> Result<()> {
+        if let KnownSums::Any(start) = pending.sums {
+            self.totals.truncate(start);
+        }
+        let class = |row: u32| view.block.indicators(row as usize)[0] as usize;
+        self.items.make_pairs(pending.examples.clone(), |row| classes.unit(class(row)));
+        let pairs = &self.items.pairs[pending.examples.clone()];
+        pending.sums = KnownSums::Single(single::Node::new(pairs, Some(classes)));
+        swap(&mut self.kernels, &mut self.other_kernels);
+        let done = self.subtree(view, stage, pending);
+        swap(&mut self.kernels, &mut self.other_kernels);
+        self.items.are_pairs = false;
+        done
+    }
+
     /// Predicts the tracked rows of a leaf.
     fn predict(&mut self, view: View<'_>, examples: Range<usize>, tracked: Range<usize>) {
         // With components that are missing in some rows, each node predicts them.
@@ -191,12 +234,12 @@ impl Grower<'_> {
             return;
         }
         let total = &mut self.buffers.total;
-        match self.is_single {
+        match self.items.are_pairs {
             true => {
-                let node = single::Node::new(&self.items.pairs[examples]);
+                let node = single::Node::new(&self.items.pairs[examples], self.classes);
                 total.clear();
                 total.resize(self.criterion.len(), 0.0);
-                self.criterion.add_single(total, node.examples, node.sum);
+                self.criterion.add_pair(total, node.examples, node.sum);
             }
             false => self.items.examples(examples, view).total(self.arch, &self.criterion, total),
         }
@@ -207,7 +250,7 @@ impl Grower<'_> {
     fn keep_members(&mut self, view: View<'_>, examples: Range<usize>) {
         let (members, items) = (&mut self.tree_buffer.members, &self.items);
         let (start, rows) = (members.len(), items.rows[examples.clone()].iter().map(|&row| view.origin(row)));
-        match self.is_single {
+        match items.are_pairs {
             true => members.extend(rows.zip(items.pairs[examples].iter().map(|pair| pair[0] as u32))),
             false => members.extend(rows.zip(items.counts[examples].iter().copied())),
         }

@@ -88,8 +88,11 @@ impl Grower<'_> {
         let total = &mut self.buffers.node.total;
         match pending.sums {
             KnownSums::Single(node) => return NodeTotals::Single(node),
-            KnownSums::Nothing if self.is_single => {
-                return NodeTotals::Single(single::Node::new(&self.items.pairs[pending.examples.clone()]));
+            KnownSums::Nothing if self.items.are_pairs => {
+                return NodeTotals::Single(single::Node::new(
+                    &self.items.pairs[pending.examples.clone()],
+                    self.classes,
+                ));
             }
             KnownSums::Nothing => {
                 self.items.examples(pending.examples.clone(), view).total(self.arch, &self.criterion, total);
@@ -113,7 +116,7 @@ impl Grower<'_> {
 
     /// Returns true if all examples have the same component values.
     fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
-        if self.is_single {
+        if self.items.are_pairs {
             let pairs = &self.items.pairs[range];
             let [count, sum] = pairs[0];
             return pairs.iter().all(|&[c, s]| s * count == sum * c);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition};
 use crate::candidates::Candidate;
 use crate::context::GrowContext;
-use crate::criterion::{EXAMPLES, FIRST, WEIGHT};
+use crate::criterion::{EXAMPLES, WEIGHT};
 use crate::items::{LEFT, MISSING, RIGHT, write_sides};
 use crate::split::batch::Batch;
 use crate::split::single;
@@ -69,11 +69,11 @@ impl Grower<'_> {
         let smaller = if is_smaller { range.start..middle } else { middle..range.end };
         match open {
             NodeTotals::Single(node) => {
-                let side = single::Node::new(&self.items.pairs[smaller]);
+                let side = single::Node::new(&self.items.pairs[smaller], self.classes);
                 for (sums, node) in [(&mut *left, side), (&mut *total, node)] {
                     sums.clear();
                     sums.resize(self.criterion.len(), 0.0);
-                    self.criterion.add_single(sums, node.examples, node.sum);
+                    self.criterion.add_pair(sums, node.examples, node.sum);
                 }
             }
             NodeTotals::Any => {
@@ -108,11 +108,13 @@ impl Grower<'_> {
     /// Keeps the sums of both sides for their nodes.
     fn sums_of_children(&mut self) -> [KnownSums; 2] {
         let (left, total) = (&self.buffers.left, &self.buffers.total);
-        if self.is_single {
-            let [left, right] =
-                [[left[EXAMPLES], left[FIRST]], [total[EXAMPLES] - left[EXAMPLES], total[FIRST] - left[FIRST]]]
-                    .map(|[examples, sum]| KnownSums::Single(single::Node { examples, sum }));
-            return [left, right];
+        if self.items.are_pairs {
+            let [left, total] = [left, total].map(|sums| single::Node {
+                examples: sums[EXAMPLES],
+                sum: self.criterion.sum_of_pair(sums),
+                classes: self.classes,
+            });
+            return [left, total.without(left)].map(KnownSums::Single);
         }
         let of_right = self.totals.len();
         self.totals.extend(total.iter().zip(left).map(|(total, left)| total - left));

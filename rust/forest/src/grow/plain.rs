@@ -1,4 +1,4 @@
-//! Nodes of plain data: a single dense component, row weights 1, all features numeric, codes in one chunk. Features are
+//! Nodes of plain data: a single dense component or few classes, row weights 1, all features numeric, codes in one chunk. Features are
 //! known for all rows, or missing values are information.
 //!
 //! A fully grown tree has many nodes with a handful of examples, so that the cost per node and per feature dominates
@@ -43,7 +43,7 @@ impl Grower<'_> {
         self.check(range.len())?;
         let node = match pending.sums {
             KnownSums::Single(node) => node,
-            _ => single::Node::new(&self.items.pairs[range.clone()]),
+            _ => single::Node::new(&self.items.pairs[range.clone()], self.classes),
         };
         self.keep_node(&pending, node.examples, node.examples);
         if !self.may_split(view, &pending, node.examples) {
@@ -228,26 +228,45 @@ impl Grower<'_> {
         found: Candidate,
         middle: usize,
     ) -> Option<Partition> {
-        let Grower { items, tree_buffer, .. } = self;
+        let items = &self.items;
         let (Candidate { feature, test, .. }, range) = (found, pending.examples.clone());
         let [left, right] = match 2 * (middle - range.start) <= range.len() {
             true => {
-                let left = single::Node::new(&items.pairs[range.start..middle]);
+                let left = single::Node::new(&items.pairs[range.start..middle], node.classes);
                 [left, node.without(left)]
             }
             false => {
-                let right = single::Node::new(&items.pairs[middle..range.end]);
+                let right = single::Node::new(&items.pairs[middle..range.end], node.classes);
                 [node.without(right), right]
             }
         };
         // The gain of this cut. The search returned the greatest of the gains that tie.
-        let gain = node.gain([left.examples, left.sum]);
+        let gain = match node.classes {
+            None => node.gain([left.examples, left.sum]),
+            Some(_) => self.class_gain(left, node),
+        };
         let missing_left = test.missing_left(left.examples, right.examples);
         let split = BufferedSplit { feature, test: test.test, missing_left, gain };
         if self.keeps_contrasts && gain > LEAST_GAIN {
-            tree_buffer.contrasts.add_single(contrast(left.sum, left.examples, node.sum, node.examples));
+            let contrasts = &mut self.tree_buffer.contrasts;
+            match node.classes {
+                None => contrasts.add_single(contrast(left.sum, left.examples, node.sum, node.examples)),
+                Some(_) => contrasts.add(&self.criterion, &self.buffers.left, &self.buffers.total),
+            }
         }
         (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(KnownSums::Single) })
+    }
+
+    /// The gain of splitting `node` with classes into `left` and the rest, whose sums are left in the buffers.
+    #[inline(never)]
+    fn class_gain(&mut self, left: single::Node, node: single::Node) -> f64 {
+        let Grower { criterion, buffers, .. } = self;
+        for (sums, node) in [(&mut buffers.left, left), (&mut buffers.total, node)] {
+            sums.clear();
+            sums.resize(criterion.len(), 0.0);
+            criterion.add_pair(sums, node.examples, node.sum);
+        }
+        criterion.gain(&buffers.left, &buffers.total)
     }
 }
 

@@ -30,7 +30,7 @@ impl Grower<'_> {
         self.check(range.len())?;
         let node = match pending.sums {
             KnownSums::Single(node) => node,
-            _ => single::Node::new(&self.items.pairs[range]),
+            _ => single::Node::new(&self.items.pairs[range], self.classes),
         };
         self.keep_node(&pending, node.examples, node.examples);
         if !self.may_split(view, &pending, node.examples) {

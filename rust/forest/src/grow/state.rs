@@ -8,6 +8,7 @@ use pulp::Arch;
 use super::feature_codes::FeatureCodes;
 use super::node_entries::NodeEntries;
 use crate::candidates::SplitCandidates;
+use crate::class_fields::ClassFields;
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::items::Items;
@@ -89,13 +90,16 @@ pub(crate) struct Grower<'a> {
     pub(super) tree: u64,
     pub(super) arch: Arch,
     pub(super) criterion: Criterion,
-    /// True if there is a single dense component, known for all rows, with row weights 1.
-    pub(super) is_single: bool,
+    /// The classes, if the examples of nodes that are small enough for it are pairs with classes in them.
+    pub(super) classes: Option<ClassFields>,
+    /// The choice for the node that is grown.
     pub(super) kernels: Kernels,
+    /// With classes, the other choice: for nodes whose examples are pairs, or for those whose examples are not.
+    pub(super) other_kernels: Kernels,
     /// n_features
     pub(super) features: Vec<FeatureCodes<'a>>,
-    /// True if [`plain`](super::plain) nodes are grown: a single component, features that all fit a batch, and no gains
-    /// by target.
+    /// True if nodes whose examples are pairs are [`plain`](super::plain): features all fit a batch, and gains are not
+    /// reported by target.
     pub(super) is_plain: bool,
     /// Number of varying features to search in a node.
     pub(super) per_node: usize,
@@ -140,13 +144,16 @@ impl<'a> Grower<'a> {
         let features = FeatureCodes::all(context);
         let needs = oob_needs(context.params);
         let rows_per_feature = if features.iter().any(|find| find.has_missing) { 2 } else { 1 };
+        let is_plain = !context.params.by_target && features.iter().all(|find| find.fits_batch);
+        let at_random = context.params.ensemble == Ensemble::ExtraTrees;
         Grower {
             context,
             tree: 0,
             arch,
-            is_single,
-            kernels: Kernels::new(arch, &criterion, context.params.ensemble == Ensemble::ExtraTrees),
-            is_plain: is_single && !context.params.by_target && features.iter().all(|find| find.fits_batch),
+            classes: criterion.class_fields().filter(|_| is_plain && !at_random),
+            kernels: Kernels::new(arch, &criterion, at_random),
+            other_kernels: Kernels::for_pairs(arch),
+            is_plain,
             features,
             rows_per_feature,
             per_node: context.features_per_node(),
@@ -182,7 +189,7 @@ impl<'a> Grower<'a> {
 
     /// The same, which records the sums of leaves, of trees with a single component.
     pub(crate) fn with_leaf_sums(mut self) -> Self {
-        debug_assert!(self.is_single, "other trees have sums of more components");
+        debug_assert!(self.criterion.is_single(), "other trees have sums of more components");
         self.keeps_leaf_sums = true;
         self
     }

@@ -14,7 +14,7 @@ pub(crate) struct Examples<'a> {
     pub(crate) rows: &'a [u32],
     /// The multiplicity of each row; empty if there are pairs.
     pub(crate) counts: &'a [u32],
-    /// The sums of each example, for a single component; otherwise empty.
+    /// The sums of each example, for a single component or few classes; otherwise empty.
     pub(crate) pairs: &'a [Pair],
 }
 
@@ -36,7 +36,7 @@ impl Examples<'_> {
     #[inline(always)]
     pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
         match self.pairs.get(i) {
-            Some(&[count, sum]) => criterion.add_single(sums, count, sum),
+            Some(&[count, sum]) => criterion.add_pair(sums, count, sum),
             None => criterion.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
         }
     }

@@ -9,7 +9,7 @@
 //! | [`Kernel::Single`] | 2.3x on one target (100k x 50), 1.5x with extra trees (20k x 200) |
 //! | [`Kernel::Batch`], one component | 1.5x (100k x 50), 1.7x (20k x 200), 2.0x with extra trees (20k x 200) |
 //! | [`Kernel::Batch`], few sums | 1.47x and 1.38x on a number and two classes with row weights, 1.09x on two targets (100k x 20) |
-//! | [`Kernel::Batch`], classes, and [`Kernel::LabelBins`] of few labels in registers | 1.6x on 3 classes, 1.5x on 5, 1.07x on 10 (50k x 20) |
+//! | [`Kernel::Batch`], classes, and [`Kernel::LabelBins`] of few labels in registers | 1.07x on 10 classes (50k x 20); fewer classes are pairs |
 //! | [`Kernel::Batch`], inner products | 1.3x on 3 targets, 1.2x on 16, 1.1x on 100 labels, 1.8x with extra trees (20k x 200) |
 //! | [`Kernel::Dense`] | 1.1x on 3 targets, 1.5x on 16 and with extra trees (20k x 200) |
 //! | [`Kernel::MultiFeature`] | 1.15x on 3 targets, 1.3x on 16 (20k x 200), 1.1x (200k x 20) |
@@ -31,6 +31,8 @@ use crate::space::Block;
 const MOST_SUMMED: usize = 64;
 /// The most bytes of sums by code.
 const MOST_SUM_BYTES: usize = 1 << 20;
+/// The most examples of [`Kernel::Batch`] where examples are pairs and cuts are not random.
+const MOST_PAIRS: usize = 40;
 
 /// A way to search the cuts of a numeric feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +63,8 @@ pub(crate) enum Kernel {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kernels {
     at_random: bool,
-    is_single: bool,
+    /// True if examples are pairs.
+    has_pairs: bool,
     /// True if components are dense, known for all rows, and few.
     is_dense: bool,
     /// True if components are labels alone, known for all rows, of weight 1.
@@ -77,11 +80,23 @@ impl Kernels {
     pub(crate) fn new(arch: Arch, criterion: &Criterion, at_random: bool) -> Self {
         Kernels {
             at_random,
-            is_single: criterion.is_single(),
+            has_pairs: criterion.is_single(),
             is_dense: values::width(arch, criterion).is_some(),
             is_labels: criterion.is_labels(),
             most_in_batch: most_in_batch(arch, criterion, at_random),
             few_sums: SumKind::new(criterion).filter(|_| !at_random),
+        }
+    }
+
+    /// The choice where examples are pairs, and cuts are not random.
+    pub(crate) fn for_pairs(arch: Arch) -> Self {
+        Kernels {
+            at_random: false,
+            has_pairs: true,
+            is_dense: false,
+            is_labels: false,
+            most_in_batch: MOST_PAIRS.min(Batch::most_examples(arch)),
+            few_sums: None,
         }
     }
 
@@ -107,7 +122,7 @@ impl Kernels {
         if self.in_batch(n) {
             return Some(Kernel::Batch);
         }
-        match (self.is_dense && !self.is_single, self.at_random) {
+        match (self.is_dense && !self.has_pairs, self.at_random) {
             (true, true) => Some(Kernel::RandomThresholds),
             (true, false) => uses_sums(criterion, block, n, n_codes).then_some(Kernel::MultiFeature),
             (false, _) => None,
@@ -116,7 +131,7 @@ impl Kernels {
 
     /// Returns true if [`for_group`](Self::for_group) can return a kernel for large nodes.
     pub(crate) fn may_join(&self) -> bool {
-        self.is_dense && !self.is_single
+        self.is_dense && !self.has_pairs
     }
 
     /// The kernel that finds the best cut of a single feature, among the `examples` of `node`.
@@ -128,7 +143,7 @@ impl Kernels {
         n_codes: usize,
     ) -> Kernel {
         let n = examples.rows.len();
-        if self.is_single {
+        if self.has_pairs {
             return Kernel::Single;
         }
         if self.is_labels && label_bins::is_worthwhile(criterion, n, node.examples(), n_codes) {
@@ -143,7 +158,7 @@ impl Kernels {
 
     /// The kernel that computes the gain of a given cut of a single feature.
     pub(crate) fn for_cut(&self) -> Kernel {
-        if self.is_single { Kernel::Single } else { self.without_sums() }
+        if self.has_pairs { Kernel::Single } else { self.without_sums() }
     }
 
     fn without_sums(&self) -> Kernel {
@@ -171,7 +186,7 @@ fn most_in_batch(arch: Arch, criterion: &Criterion, at_random: bool) -> usize {
     }
     let most = match (criterion.indicator_weight.is_empty(), at_random) {
         _ if few.is_some() => usize::MAX,
-        (true, false) if criterion.is_ordered() => 40,
+        (true, false) if criterion.is_ordered() => MOST_PAIRS,
         (true, false) => 16,
         (true, true) => usize::MAX,
         (false, _) => 32,

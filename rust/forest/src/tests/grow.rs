@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array};
+use arrow_array::{ArrayRef, Float64Array, StringArray};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
@@ -140,26 +140,33 @@ fn tables() -> impl Strategy<Value = (Coded, Bag)> {
     })
 }
 
-/// Numeric features with codes of both types, some missing, and one numeric target.
+/// Numeric features with codes of both types, some missing, and one target: a number, or up to 8 classes.
 fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
     let row = (0..1000i32, 0..300i32, 0..3i32, -40..40i32, 0..4u32, any::<[u8; 3]>());
     let rows = (vec(row, 2..600), prop_oneof![Just(0u8), Just(2), Just(30), Just(200)]);
-    (rows, prop_oneof![Just(8usize), Just(255), Just(65_535)]).prop_filter_map(
+    // Rows drawn often make nodes that are too large for pairs of classes.
+    let target = (prop_oneof![Just(None), (2..9i32).prop_map(Some)], prop_oneof![Just(1u32), Just(20)]);
+    (rows, prop_oneof![Just(8usize), Just(255), Just(65_535)], target).prop_filter_map(
         "an empty bag",
-        |((rows, gone), bins)| {
+        |((rows, gone), bins, (n_classes, times))| {
             type Row = (i32, i32, i32, i32, u32, [u8; 3]);
             let column = |of: fn(&Row) -> i32, number: usize| {
                 let known = |row: &Row| (number == 3 || row.5[number] >= gone).then(|| f64::from(of(row)));
                 Arc::new(rows.iter().map(known).collect::<Float64Array>()) as ArrayRef
             };
+            let number = |row: &Row| row.3 + row.0 / 50 * row.2 + 20 * i32::from(row.5[0] < 30);
+            let class = |n: i32| {
+                StringArray::from_iter_values(rows.iter().map(|row| (number(row) / 9).rem_euclid(n).to_string()))
+            };
+            let target = n_classes.map_or(column(number, 3), |n| Arc::new(class(n)) as ArrayRef);
             let batch = table(vec![
                 ("most", column(|row| row.0, 0)),
                 ("many", column(|row| row.1, 1)),
                 ("few", column(|row| row.2, 2)),
-                ("y", column(|row| row.3 + row.0 / 50 * row.2 + 20 * i32::from(row.5[0] < 30), 3)),
+                ("y", target),
             ]);
             let coded = Coded::new(&batch, &["y"], None, bins);
-            let bag = bag(&rows.iter().map(|row| row.4).collect::<Vec<u32>>());
+            let bag = bag(&rows.iter().map(|row| times * row.4).collect::<Vec<u32>>());
             (!bag.rows.is_empty()).then_some((coded, bag))
         },
     )

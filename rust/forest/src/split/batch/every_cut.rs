@@ -4,7 +4,7 @@ use bytemuck::cast_slice;
 use pulp::{Simd, WithSimd};
 
 use super::row::Row;
-use crate::split::gain::GainFormula;
+use crate::split::gain::{GainFormula, PairGain};
 use crate::split::gram::{self, Gram};
 use crate::split::single::Pair;
 
@@ -52,14 +52,14 @@ pub(super) fn left_sums<S: Simd, const VECTORS: usize, const SUMS: usize>(
     sums
 }
 
-/// A single component: the gain follows from the square of the centred sum.
+/// A single component, or few classes: the gain follows from the sums of pairs.
 #[derive(Clone, Copy)]
-pub(super) struct Squares<'a> {
+pub(super) struct Pairs<'a, G> {
     pub(super) pairs: &'a [Pair],
-    pub(super) gain: GainFormula,
+    pub(super) gain: G,
 }
 
-impl Measure for Squares<'_> {
+impl<G: PairGain> Measure for Pairs<'_, G> {
     #[inline(always)]
     fn gains<S: Simd, const VECTORS: usize>(self, simd: S, keys: &[f64], _: &mut [Pair]) -> [S::f64s; VECTORS] {
         let examples = keys.iter().copied().zip(self.pairs.iter().copied());

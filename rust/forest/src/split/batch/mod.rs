@@ -14,13 +14,13 @@ mod row;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::gain::GainFormula;
+use super::gain::{GainFormula, GainVisitor, PairGain};
 use super::gram::{self, Gram};
 use super::single::{Node, Pair};
 use super::{STEP, SplitConstraint, node};
 use crate::criterion::{Criterion, ties};
 use crate::tree_buffer::{MissingSide, lowest_above};
-use every_cut::{EveryCut, Measure, Products, Squares};
+use every_cut::{EveryCut, Measure, Pairs, Products};
 pub(crate) use few_sums::{FewSums, SumKind};
 use random_cut::{RandomCut, SumSource};
 use row::Row;
@@ -159,9 +159,9 @@ impl Batch {
         self.width
     }
 
-    /// Judges all cuts of the candidates, for a single component.
+    /// Judges all cuts of the candidates, for a single component or few classes.
     pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
-        self.every_cut(arch, Squares { pairs, gain: GainFormula::new(node, constraint) });
+        GainFormula::new(node, constraint).visit(JudgePairs { batch: self, arch, pairs });
     }
 
     /// Judges all cuts of the candidates, for any components, from the inner products of the examples.
@@ -258,5 +258,20 @@ impl Batch {
             key = if own_key < key { own_key } else { key };
         }
         cut(key)
+    }
+}
+
+/// Judges all cuts of the candidates of `batch`.
+struct JudgePairs<'a> {
+    batch: &'a mut Batch,
+    arch: Arch,
+    pairs: &'a [Pair],
+}
+
+impl GainVisitor for JudgePairs<'_> {
+    type Output = ();
+
+    fn visit<G: PairGain>(self, gain: G) {
+        self.batch.every_cut(self.arch, Pairs { pairs: self.pairs, gain });
     }
 }

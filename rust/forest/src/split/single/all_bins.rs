@@ -4,7 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::node::{Pair, add};
 use crate::criterion::ties;
-use crate::split::gain::GainFormula;
+use crate::split::gain::{GainFormula, GainVisitor, PairGain};
 use crate::split::missing::better;
 use crate::split::{Cut, STEP, first_step_of_best};
 
@@ -22,19 +22,34 @@ pub(super) fn best_cut(
     missing: Pair,
 ) -> Option<Cut> {
     let n = n_codes.next_multiple_of(RUNS * STEP);
-    let (bins, gains) = (&mut bins[..n], &mut gains[..n]);
-    let highest = if missing[0] > 0.0 { bins.iter().rposition(|bin| bin[0] > 0.0) } else { None };
-    let before = add_up(bins);
-    let Some(highest) = highest else {
-        return arch.dispatch(AllBins::<true> { bins, before, gains, gain });
-    };
-    let right = arch.dispatch(AllBins::<false> { bins, before, gains, gain });
-    let with_missing = before.map(|mut sums| {
-        add(&mut sums, missing);
-        sums
-    });
-    let left = arch.dispatch(AllBins::<true> { bins, before: with_missing, gains, gain });
-    better(right, left, highest)
+    gain.visit(BestCut { arch, bins: &mut bins[..n], gains: &mut gains[..n], missing })
+}
+
+struct BestCut<'a> {
+    arch: Arch,
+    bins: &'a mut [Pair],
+    gains: &'a mut [f64],
+    missing: Pair,
+}
+
+impl GainVisitor for BestCut<'_> {
+    type Output = Option<Cut>;
+
+    fn visit<G: PairGain>(self, gain: G) -> Option<Cut> {
+        let BestCut { arch, bins, gains, missing } = self;
+        let highest = if missing[0] > 0.0 { bins.iter().rposition(|bin| bin[0] > 0.0) } else { None };
+        let before = add_up(bins);
+        let Some(highest) = highest else {
+            return arch.dispatch(AllBins::<G, true> { bins, before, gains, gain });
+        };
+        let right = arch.dispatch(AllBins::<G, false> { bins, before, gains, gain });
+        let with_missing = before.map(|mut sums| {
+            add(&mut sums, missing);
+            sums
+        });
+        let left = arch.dispatch(AllBins::<G, true> { bins, before: with_missing, gains, gain });
+        better(right, left, highest)
+    }
 }
 
 /// Makes each bin the sum of its run up to it. Returns the sums of the bins before each run.
@@ -59,16 +74,16 @@ fn add_up(bins: &mut [Pair]) -> [Pair; RUNS] {
 }
 
 /// Judges the cut above each bin, empty or not, and clears all bins if `CLEAR`.
-struct AllBins<'a, const CLEAR: bool> {
+struct AllBins<'a, G, const CLEAR: bool> {
     /// Each bin with the bins before it in its run added.
     bins: &'a mut [Pair],
     /// The sums of the left side before each run.
     before: [Pair; RUNS],
     gains: &'a mut [f64],
-    gain: GainFormula,
+    gain: G,
 }
 
-impl<const CLEAR: bool> WithSimd for AllBins<'_, CLEAR> {
+impl<G: PairGain, const CLEAR: bool> WithSimd for AllBins<'_, G, CLEAR> {
     type Output = Option<Cut>;
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use pulp::Arch;
 
 use super::all_bins;
-use super::in_order::{CutsInOrder, quality};
+use super::in_order::CutsInOrder;
 use super::node::{Node, Pair, add};
 use crate::split::gain::GainFormula;
 use crate::split::{Best, Cut, SplitConstraint};
@@ -125,10 +125,10 @@ pub(crate) fn best_cut<C: Code>(
 /// [`best_used`] where no value is missing, which is 1.07x faster with exact codes (100k x 20).
 fn best_known(node: Node, constraint: SplitConstraint, bins: &mut Bins) -> Option<Cut> {
     let mut best = Best::new(node.examples, node.examples, constraint);
-    let (mean, mut left) = (node.mean(), [0.0; 2]);
+    let mut left = [0.0; 2];
     bins.drain(|code, bin| {
         add(&mut left, bin);
-        best.offer(code, quality(left, mean), left[0], left[0]);
+        best.offer(code, node.quality(left), left[0], left[0]);
     });
     best.cut()
 }

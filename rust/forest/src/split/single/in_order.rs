@@ -8,7 +8,7 @@ use ferrank_data::store::Code;
 
 /// The best of the cuts of a node, whose codes come in ascending order.
 pub(super) struct CutsInOrder {
-    mean: f64,
+    node: Node,
     /// The sums of the examples whose value is missing.
     missing: Pair,
     /// The sums of the codes so far.
@@ -26,7 +26,7 @@ impl CutsInOrder {
     pub(super) fn new(node: Node, constraint: SplitConstraint, missing: Pair, floor: f64) -> Self {
         let best = || Best::new(node.examples, node.examples, constraint);
         CutsInOrder {
-            mean: node.mean(),
+            node,
             missing,
             left: [0.0; 2],
             highest: 0,
@@ -40,11 +40,11 @@ impl CutsInOrder {
     #[inline(always)]
     pub(super) fn push(&mut self, code: usize, sums: Pair) {
         add(&mut self.left, sums);
-        offer(&mut self.right, code, self.left, self.mean, self.floor);
+        offer(&mut self.right, code, self.left, self.node, self.floor);
         if let Some(best) = &mut self.with_missing {
             let mut both = self.missing;
             add(&mut both, self.left);
-            offer(best, code, both, self.mean, self.floor);
+            offer(best, code, both, self.node, self.floor);
             self.highest = code;
         }
     }
@@ -60,19 +60,11 @@ impl CutsInOrder {
 
 /// Offers the cut above `code` to `best`, unless its gain is below `floor`.
 #[inline(always)]
-fn offer(best: &mut Best, code: usize, left: Pair, mean: f64, floor: f64) {
-    let (quality, [count, _]) = (quality(left, mean), left);
+fn offer(best: &mut Best, code: usize, left: Pair, node: Node, floor: f64) {
+    let (quality, [count, _]) = (node.quality(left), left);
     if quality >= floor * (count * (best.examples - count)) {
         best.offer(code, quality, count, count);
     }
-}
-
-/// The gain of a cut with these sums on the left, in a node with this mean, times the examples of both sides over those
-/// of the node.
-#[inline(always)]
-pub(super) fn quality([count, sum]: Pair, mean: f64) -> f64 {
-    let difference = sum - mean * count;
-    difference * difference
 }
 
 /// The best cut of `node`, whose examples have the code `zero`, except for those in `entries`, with their codes, which
@@ -94,7 +86,7 @@ pub(crate) fn best_sparse_cut(
         }
         (first, last) = (first.min(code), code);
     }
-    let rest = node.without(Node { examples: listed[0], sum: listed[1] });
+    let rest = node.without(Node { examples: listed[0], sum: listed[1], ..node });
     let rest = (rest.examples > 0.0).then_some([rest.examples, rest.sum]);
     match rest {
         Some(rest) if first == last && missing[0] == 0.0 => {

@@ -14,6 +14,8 @@
 //!
 //! Missing values have a bin of their own, which is added to the left side for the search with them on the left.
 //!
+//! Few classes are searched in the same way ([`ClassFields`](crate::class_fields::ClassFields)).
+//!
 //! Memory: 24 bytes for each code.
 
 mod all_bins;

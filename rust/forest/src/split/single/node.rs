@@ -1,5 +1,7 @@
 //! The sums of a node with a single component.
 
+use crate::class_fields::ClassFields;
+
 /// Sums of one or more examples: count, and count times component value.
 pub(crate) type Pair = [f64; 2];
 
@@ -8,12 +10,14 @@ pub(crate) type Pair = [f64; 2];
 pub(crate) struct Node {
     pub(crate) examples: f64,
     pub(crate) sum: f64,
+    /// The classes whose counts are in `sum`, if it is not that of a component.
+    pub(crate) classes: Option<ClassFields>,
 }
 
 impl Node {
-    /// The node with the examples `pairs`.
+    /// The node with the examples `pairs`, whose sums are of `classes` or of a component.
     #[inline]
-    pub(crate) fn new(pairs: &[Pair]) -> Self {
+    pub(crate) fn new(pairs: &[Pair], classes: Option<ClassFields>) -> Self {
         let mut total = [0.0; 2];
         let (fours, rest) = pairs.as_chunks::<4>();
         if !fours.is_empty() {
@@ -28,23 +32,34 @@ impl Node {
         }
         rest.iter().for_each(|pair| add(&mut total, *pair));
         let [examples, sum] = total;
-        Node { examples, sum }
+        Node { examples, sum, classes }
     }
 
     /// The node with the examples that are not in `other`.
     pub(crate) fn without(self, other: Node) -> Node {
-        Node { examples: self.examples - other.examples, sum: self.sum - other.sum }
+        Node { examples: self.examples - other.examples, sum: self.sum - other.sum, ..self }
     }
 
     pub(in crate::split) fn mean(self) -> f64 {
         self.sum / self.examples
     }
 
-    /// The gain of splitting off a side with these sums; NaN if a side is empty.
+    /// The gain of splitting off a side with these sums, of classes over their ω; NaN if a side is empty.
     #[inline(always)]
-    pub(crate) fn gain(self, [examples, sum]: Pair) -> f64 {
-        let difference = sum - self.mean() * examples;
-        difference * difference / (examples * (self.examples - examples))
+    pub(crate) fn gain(self, left: Pair) -> f64 {
+        self.quality(left) / (left[0] * (self.examples - left[0]))
+    }
+
+    /// The same times the examples of both sides.
+    #[inline(always)]
+    pub(super) fn quality(self, left: Pair) -> f64 {
+        match self.classes {
+            None => {
+                let difference = left[1] - self.mean() * left[0];
+                difference * difference
+            }
+            Some(classes) => classes.quality([self.examples, self.sum], left),
+        }
     }
 }
 

@@ -61,8 +61,8 @@ fn search(
         }
     }
     match at_random {
-        true => batch.judge_random(arch, &pairs, Node::new(&pairs), constraint),
-        false => batch.judge(arch, &pairs, Node::new(&pairs), constraint),
+        true => batch.judge_random(arch, &pairs, Node::new(&pairs, None), constraint),
+        false => batch.judge(arch, &pairs, Node::new(&pairs, None), constraint),
     }
     let most = batch.judged().map(|(.., gain)| gain).fold(0.0, f64::max);
     let tied = batch.judged().filter(|&(.., gain)| ties(gain, most));
@@ -156,7 +156,7 @@ fn both_ways(arch: Arch, keys: &[f64], values: &[f64]) -> [BatchCut; 2] {
     };
     start(&mut batch);
     let pairs: Vec<Pair> = values.iter().map(|&value| [1.0, value]).collect();
-    batch.judge(arch, &pairs, Node::new(&pairs), constraint);
+    batch.judge(arch, &pairs, Node::new(&pairs, None), constraint);
     let from_sums = batch.cut(0);
 
     let criterion = Criterion { n_whole: 1, ..Criterion::default() };
