@@ -106,26 +106,32 @@ impl PairGain for GainFormula {
 #[derive(Clone, Copy)]
 pub(crate) struct ClassGain<const FIELDS: usize> {
     formula: GainFormula,
-    /// The count of each class of the node.
-    counts: [f64; FIELDS],
-    examples: f64,
+    classes: [ClassOfNode; FIELDS],
     /// 1 / examples².
     scale: f64,
-    /// The number of each class, and its reciprocal.
-    units: [[f64; 2]; FIELDS],
+}
+
+/// A class of a node.
+#[derive(Clone, Copy)]
+struct ClassOfNode {
+    /// −C_k.
+    minus_count: f64,
+    /// The number of an example of the class.
+    unit: f64,
+    /// The examples of the node over that.
+    examples: f64,
 }
 
 impl<const FIELDS: usize> ClassGain<FIELDS> {
     pub(crate) fn new(formula: GainFormula, fields: ClassFields) -> Self {
         let node = formula.node();
         let mut counts = fields.counts(node.examples, node.sum);
-        ClassGain {
-            formula,
-            counts: std::array::from_fn(|_| counts.next().unwrap_or(0.0)),
-            examples: node.examples,
-            scale: 1.0 / (node.examples * node.examples),
-            units: std::array::from_fn(|class| [fields.unit(class), 1.0 / fields.unit(class)]),
-        }
+        let class = |class| {
+            let (unit, count) = (fields.unit(class), counts.next().unwrap_or(0.0));
+            ClassOfNode { minus_count: -count, unit, examples: node.examples / unit }
+        };
+        let scale = 1.0 / (node.examples * node.examples);
+        ClassGain { formula, classes: std::array::from_fn(class), scale }
     }
 }
 
@@ -134,31 +140,28 @@ impl<const FIELDS: usize> PairGain for ClassGain<FIELDS> {
     fn gains<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> S::f64s {
         let splat = |x: f64| simd.splat_f64s(x);
         let (mut rest, mut squares, mut differences) = (sums, splat(0.0), splat(0.0));
-        for class in (0..FIELDS).rev() {
-            let [unit, reciprocal] = self.units[class];
-            let count = match class {
-                0 => rest,
-                _ => floor(simd, simd.mul_f64s(rest, splat(reciprocal)), reciprocal),
-            };
-            rest = simd.sub_f64s(rest, simd.mul_f64s(count, splat(unit)));
-            let expected = simd.mul_f64s(left, splat(self.counts[class]));
-            let difference = simd.sub_f64s(simd.mul_f64s(count, splat(self.examples)), expected);
-            squares = simd.add_f64s(squares, simd.mul_f64s(difference, difference));
+        for (number, class) in self.classes.iter().enumerate().rev() {
+            let own = if number == 0 { rest } else { multiple(simd, rest, class.unit) };
+            rest = simd.sub_f64s(rest, own);
+            let all = simd.mul_f64s(own, splat(class.examples));
+            // Exact, fused or not.
+            let difference = simd.mul_add_e_f64s(left, splat(class.minus_count), all);
+            squares = simd.mul_add_e_f64s(difference, difference, squares);
             differences = simd.add_f64s(differences, difference);
         }
-        squares = simd.add_f64s(squares, simd.mul_f64s(differences, differences));
+        squares = simd.mul_add_e_f64s(differences, differences, squares);
         self.formula.gains_of_qualities(simd, left, simd.mul_f64s(squares, splat(self.scale)))
     }
 }
 
-/// The integer part of `x`, which is not negative and a multiple of `last`; `x / last` has at most 52 binary digits.
+/// The greatest multiples of `unit`, a power of 2 above 1, up to `x`, integers from 0 to 2⁵².
 #[inline(always)]
-fn floor<S: Simd>(simd: S, x: S::f64s, last: f64) -> S::f64s {
-    /// Around it, numbers are apart by 1.
-    const INTEGERS: f64 = (3u64 << 51) as f64;
-    // Less than ½, so that nothing is half-way between two integers.
-    let below = simd.sub_f64s(x, simd.splat_f64s(0.5 - 0.5 * last));
-    simd.sub_f64s(simd.add_f64s(below, simd.splat_f64s(INTEGERS)), simd.splat_f64s(INTEGERS))
+fn multiple<S: Simd>(simd: S, x: S::f64s, unit: f64) -> S::f64s {
+    // Around it, numbers are apart by `unit`.
+    let apart = simd.splat_f64s((3u64 << 51) as f64 * unit);
+    // Less than half a unit, so that nothing is half-way between two multiples.
+    let below = simd.sub_f64s(x, simd.splat_f64s(0.5 * unit - 0.5));
+    simd.sub_f64s(simd.add_f64s(below, apart), apart)
 }
 
 #[cfg(test)]
