@@ -140,12 +140,15 @@ class _Run:
         self._batches = self._batched(roles, alone=compare)
         counts = self._compute(self._counts(self._batches, roles, None), "counting")
         in_order = roles["target_last"] is not None
-        schema = columns_of([count.schema for of_batch in counts for count in of_batch], in_order=in_order)
+        schemas = [count.schema for of_batch in counts for count in of_batch for _ in count.checksums]
+        schema = columns_of(schemas, in_order=in_order)
         if roles["task"] is None:
             roles |= roles_of(count.integer_targets for of_batch in counts for count in of_batch)
         self._asked = (schema, roles, self._settings)
         self._kept = _kept(counts)
-        self._checksums = [tuple(count.checksum for count in of_batch) for of_batch in counts]
+        self._checksums = [
+            tuple(checksum for count in of_batch for checksum in count.checksums) for of_batch in counts
+        ]
         self._size = sum(count.size for of_batch in counts for count in of_batch)
         self._where = self._scheduler.holders(self._batches) if self._are_held else [""] * len(self._batches)
         if not self._can_hold(self._size):
