@@ -92,11 +92,6 @@ class Model:
         )
 
     @property
-    def sent(self) -> float:
-        """Bytes that processes send, be it to themselves."""
-        return self.in_bags + self.out_of_bags + self.n_workers * self.n_rows * self.value_bytes
-
-    @property
     def sums(self) -> float:
         """Bytes of the sums of one node in all partitions: of two components, 255 codes and two numbers."""
         return self.n_partitions * math.isqrt(self.n_features) * 256 * 3 * 8
@@ -292,7 +287,7 @@ def run(n_workers: int, name: str, ranker: Any, asked: argparse.Namespace) -> fr
         parts = [make(number, part, asked.features) for number in range(asked.partitions)]
         out_of_bag = "permutation" in asked.scores or "mdi_oob" in asked.scores
         model = Model(asked.rows, asked.features, asked.trees, n_workers, asked.partitions, out_of_bag)
-        says = (round(model.sent) >> 20, round(model.least) >> 20) if name == "forest" else ("", "")
+        says = (round(model.moved) >> 20, round(model.least) >> 20) if name == "forest" else ("", "")
         return measured(client, n_workers, name, lambda: fr.rank(parts, "y", ranker=ranker), says)
 
 

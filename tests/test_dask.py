@@ -377,7 +377,7 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     def sums(ends: list[int]) -> np.ndarray:
         parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
         codes = [tasks.code("run", Batch.of(n, [part]), asked, whole, None) for n, part in enumerate(parts)]
-        answers = [forests_apart.answer("run", code, asked, whole) for code in codes]
+        answers = [forests_apart.answer(code) for code in codes]
         apart = _core.Apart.of(source, roles, settings, whole, answers)
         found = [
             finish(apart.sums((code, None, first), request, 1))

@@ -8,6 +8,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 import dask
@@ -19,7 +20,7 @@ from ferrank.distributed.drift import drift
 from ferrank.distributed.ledger import Ledger
 from ferrank.distributed.partitions import Partitions
 from ferrank.distributed.resources import BESIDE_FRACTION, SPILL_FRACTION, TaskResources
-from ferrank.distributed.scheduler import Scheduler, TaskError, at_worker, task
+from ferrank.distributed.scheduler import Scheduler, TaskError, at_worker, beside, task
 from ferrank.distributed.tables import columns_of
 from ferrank.errors import (
     DataError,
@@ -107,6 +108,9 @@ class _Run:
     """number of the first partition of each batch"""
     _checksums: list[tuple[int, ...]]
     """of the partitions of each batch, as they were counted"""
+    _where: list[str]
+    """worker that holds each batch, or an empty string; without it, dask may have a batch of 60 MB moved to
+    the worker that has a small profile: a tenth of all that moves"""
     _kept: list[int]
     """rows of each batch that take part"""
     _size: int
@@ -136,13 +140,17 @@ class _Run:
         self._batches = self._batched(roles, alone=compare)
         counts = self._compute(self._counts(self._batches, roles, None), "counting")
         in_order = roles["target_last"] is not None
-        schema = columns_of([count.schema for of_batch in counts for count in of_batch], in_order=in_order)
+        schemas = [count.schema for of_batch in counts for count in of_batch for _ in count.checksums]
+        schema = columns_of(schemas, in_order=in_order)
         if roles["task"] is None:
             roles |= roles_of(count.integer_targets for of_batch in counts for count in of_batch)
         self._asked = (schema, roles, self._settings)
         self._kept = _kept(counts)
-        self._checksums = [tuple(count.checksum for count in of_batch) for of_batch in counts]
+        self._checksums = [
+            tuple(checksum for count in of_batch for checksum in count.checksums) for of_batch in counts
+        ]
         self._size = sum(count.size for of_batch in counts for count in of_batch)
+        self._where = self._scheduler.holders(self._batches) if self._are_held else [""] * len(self._batches)
         if not self._can_hold(self._size):
             # Those that were sized are smaller than the others.
             self._let_go_of_partitions()
@@ -220,6 +228,7 @@ class _Run:
         if self._are_held:
             self._scheduler.let_go(self._batches)
             self._batches, self._are_held = self._made(), False
+            self._where = [""] * len(self._batches)
 
     def whole(self) -> bytes:
         """Return the contributions that all rows together make."""
@@ -299,10 +308,16 @@ class _Run:
 
     def _read(self) -> list[Any]:
         """Return the batches as they are read again, with the rows that they had when they were counted."""
-        return [
-            task(tables.unchanged, batch, checksums)
-            for batch, checksums in zip(self._batches, self._checksums, strict=True)
-        ]
+        read = []
+        for number, (batch, checksums) in enumerate(zip(self._batches, self._checksums, strict=True)):
+            with self._at(number):
+                read.append(task(tables.unchanged, batch, checksums))
+        return read
+
+    def _at(self, number: int) -> AbstractContextManager[None]:
+        """Have tasks go to the worker that holds a batch, as long as it is there."""
+        at: AbstractContextManager[None] = dask.annotate(**at_worker(self._where[number]))
+        return at
 
     def _counts(self, batches: list[Any], roles: dict[str, Any], alone: int | None) -> list[Any]:
         return [task(tasks.count, batch, roles, self._settings, alone) for batch in batches]
@@ -310,17 +325,19 @@ class _Run:
     def _profiles(self, kept: Sequence[int], alone: int | None, *, sampled_apart: bool = False) -> list[Any]:
         *firsts, end = [0, *itertools.accumulate(kept)]
         of_rows = None if sampled_apart else end
-        return [
-            task(tasks.profile, read, self._asked, first, of_rows, alone)
-            for read, first in zip(self._read(), firsts, strict=True)
-        ]
+        profiles = []
+        for number, (read, first) in enumerate(zip(self._read(), firsts, strict=True)):
+            with self._at(number):
+                profiles.append(task(tasks.profile, read, self._asked, first, of_rows, alone))
+        return profiles
 
     def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
-        return [
-            task(tasks.code, self._token, read, self._asked, profile, alone)
-            for read, rows in zip(self._read(), kept, strict=True)
-            if rows
-        ]
+        codes = []
+        for number, (read, rows) in enumerate(zip(self._read(), kept, strict=True)):
+            if rows:
+                with self._at(number):
+                    codes.append(task(tasks.code, self._token, read, self._asked, profile, alone))
+        return codes
 
     def _grow(self, parts: list[Any], keys: tuple[int, int], alone: Any) -> list[Any]:
         spans = _spans(*keys, self._n_tasks())
@@ -391,9 +408,7 @@ class _Run:
         Workers keep both as long as the run goes on.
         """
         codes = self._codes(self._kept, self._profile_of_all, None)
-        answers = [
-            task(forests_apart.answer, self._token, part, self._asked, self._profile_of_all) for part in codes
-        ]
+        answers = [task(forests_apart.answer, part) for part in codes]
         firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
         # What grows trees has the resources; what it asks of partitions would wait for them without an end.
         annotations = {name: value for name, value in dask.get_annotations().items() if name != "resources"}
@@ -408,7 +423,7 @@ class _Run:
 
     def _shadows(self, known: dict[str, Any], codes: list[Any], tree: int) -> list[Any]:
         """Return the codes of the shadows that the trees from ``tree`` on see, in each partition."""
-        parts = list(zip(self._scheduler.beside(codes, known), codes, strict=True))
+        parts = list(zip(self._beside(codes, known), codes, strict=True))
         spreads = [
             task(forests_apart.spread, copy, part, number, tree) for number, (copy, part) in enumerate(parts)
         ]
@@ -425,12 +440,16 @@ class _Run:
         ]
         return self._scheduler.persist(shadows)
 
+    def _beside(self, codes: list[Any], known: dict[str, Any]) -> list[Any]:
+        """Return for each of the persisted ``codes`` what its worker knows."""
+        return [beside(at, known) for at in self._scheduler.holders(codes)]
+
     def _test_apart(self) -> bytes:
         """Test features over partitions that keep their codes, some features at a time."""
         known, kept = self._persist_codes()
         any_copy = next(iter(known.values()))
         [of_features] = self._compute([task(association_apart.ranges, any_copy)], "testing")
-        copies = self._scheduler.beside(kept, known)
+        copies = self._beside(kept, known)
         steps, sums = [], []
         for features in of_features:
             parts = [

@@ -60,9 +60,9 @@ def at_worker(address: str) -> dict[str, Any]:
     return {"workers": [address], "allow_other_workers": True} if address else {}
 
 
-def beside(addresses: Sequence[str], copies: Mapping[str, T]) -> T:
-    """Return the one of ``copies`` that is for the worker at one of ``addresses``, or else any."""
-    return next((copies[at] for at in addresses if at in copies), next(iter(copies.values())))
+def beside(address: str, copies: Mapping[str, T]) -> T:
+    """Return the one of ``copies`` that is for the worker at ``address``, or else any."""
+    return copies.get(address, next(iter(copies.values())))
 
 
 class Scheduler(ABC):
@@ -97,9 +97,9 @@ class Scheduler(ABC):
         """The workers to which tasks may be assigned, or an empty string if dask assigns them."""
         return [""]
 
-    def beside(self, parts: list[Any], copies: Mapping[str, T]) -> list[T]:
-        """Return for each of the persisted ``parts`` the one of ``copies`` for the worker that has it."""
-        return [beside((), copies)] * len(parts)
+    def holders(self, persisted: list[Any]) -> list[str]:
+        """Return for each of what was persisted the address of a worker that has it, or an empty string."""
+        return [""] * len(persisted)
 
     def let_go(self, persisted: list[Any]) -> None:
         """Let go of some of what was persisted, where others than the caller hold it."""
@@ -244,16 +244,16 @@ class ClusterScheduler(Scheduler):
     @property
     def addresses(self) -> list[str]:
         """The workers to which tasks may be assigned, or an empty string if dask assigns them."""
-        wanted = dask.get_annotations().get("workers")
-        is_known = wanted is None or isinstance(wanted, list)
-        return (sorted(self._workers) if is_known else []) or [""]
+        return (sorted(self._workers) if _may_assign() else []) or [""]
 
-    def beside(self, parts: list[Any], copies: Mapping[str, T]) -> list[T]:
-        """Return for each of the persisted ``parts`` the one of ``copies`` for the worker that has it."""
-        keys = [part.key for part in parts]
-        self._watch(self.client.futures_of(parts), lambda done: None, set(keys))
-        holders = self._wait(lambda: self.client.scheduler.who_has(keys=keys))
-        return [beside(holders.get(key, ()), copies) for key in keys]
+    def holders(self, persisted: list[Any]) -> list[str]:
+        """Return for each of what was persisted the address of a worker that has it, or an empty string."""
+        keys = [one.key for one in persisted]
+        if not _may_assign():
+            return [""] * len(keys)
+        self._watch(self.client.futures_of(persisted), lambda done: None, set(keys))
+        found = self._wait(lambda: self.client.scheduler.who_has(keys=keys))
+        return [next(iter(found.get(key, ())), "") for key in keys]
 
     def let_go(self, persisted: list[Any]) -> None:
         """Let go of some of what was persisted."""
@@ -399,6 +399,12 @@ def connected(client: Any) -> Any:
     while client.status in ("newly-created", "connecting") and not client.asynchronous:
         time.sleep(_POLL_SECONDS)
     return client
+
+
+def _may_assign() -> bool:
+    """Whether the caller of dask leaves it to us which workers tasks go to, or names them."""
+    wanted = dask.get_annotations().get("workers")
+    return wanted is None or isinstance(wanted, list)
 
 
 def _room(worker: dict[str, Any]) -> Room:

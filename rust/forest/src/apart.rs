@@ -158,8 +158,7 @@ pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result
 ///         Ok(sums.into_iter().reduce(add).unwrap_or_default())
 ///     }
 ///     fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
-///         let options = RunOptions::default();
-///         let found = self.each(|part| self.apart.collect(part, request, &options, &Monitor::default()))?;
+///         let found = self.each(|part| self.apart.collect(part, request, 1, &Monitor::default()))?;
 ///         found.iter().try_for_each(|pieces| each(&pieces.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>()))
 ///     }
 ///     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -180,7 +179,7 @@ pub fn needs(view: View<'_>, params: &ForestParams, profile: &Profile) -> Result
 /// let coder = Coder::new(view, &params, &profile)?;
 /// let code = |part: &TableSource| coder.code(part, 1, &monitor).map(Buffer::from);
 /// let codes = parts.iter().map(code).collect::<Result<Vec<Buffer>>>()?;
-/// let answers = codes.iter().map(|codes| coder.answers(codes.clone()).map(Buffer::from)).collect::<Result<_>>()?;
+/// let answers = codes.iter().map(|codes| Coder::answers(codes.clone()).map(Buffer::from)).collect::<Result<_>>()?;
 /// let apart = Apart::new(view, &params, &profile, answers)?;
 /// let parts = codes.into_iter().zip([0, 30]).collect();
 /// let local = Local { apart: &apart, parts };
@@ -224,7 +223,7 @@ pub struct Apart {
 /// # let profile = profile(view, params.max_bins, Place::default(), 1, &monitor)?;
 /// # let coder = Coder::new(view, &params, &profile)?;
 /// # let codes = parts.iter().map(|part| coder.code(part, 1, &monitor).map(Buffer::from)).collect::<Result<Vec<_>>>()?;
-/// # let answers = codes.iter().map(|codes| coder.answers(codes.clone()).map(Buffer::from)).collect::<Result<_>>()?;
+/// # let answers = codes.iter().map(|codes| Coder::answers(codes.clone()).map(Buffer::from)).collect::<Result<_>>()?;
 /// # let apart = Apart::new(view, &params, &profile, answers)?;
 /// let firsts = [0, 30];
 /// let part = |number: usize| PartCodes { codes: codes[number].clone(), shadows: None, first: firsts[number] };
@@ -336,16 +335,9 @@ impl Apart {
     /// The rows of each bucket that `request` asks for, of a part.
     ///
     /// # Errors
-    /// As for [`Apart::sums`], and [`Error::File`] if the disk is full.
-    pub fn collect(
-        &self,
-        part: PartCodes,
-        request: &[u8],
-        options: &RunOptions<'_>,
-        monitor: &Monitor,
-    ) -> Result<Vec<Vec<u8>>> {
-        let scratch = Resources::new(options).scratch;
-        self.with_part(part, options.threads, monitor, |part| part.collect(request, &scratch))
+    /// As for [`Apart::sums`].
+    pub fn collect(&self, part: PartCodes, request: &[u8], threads: usize, monitor: &Monitor) -> Result<Vec<Vec<u8>>> {
+        self.with_part(part, threads, monitor, |part| part.collect(request))
     }
 
     /// What `request` asks for of the rows of a part.

@@ -44,7 +44,7 @@ use ferrank_runtime::threads::pool;
 /// let codes = coder.code(&part, 1, &monitor)?;
 /// assert!(codes.starts_with(b"ARROW1"));
 /// // The targets alone are less than the codes, and a part without the feature z has no codes.
-/// assert!(coder.answers(codes.clone().into())?.len() < codes.len());
+/// assert!(Coder::answers(codes.clone().into())?.len() < codes.len());
 /// assert!(coder.code(&other, 1, &monitor).is_err());
 /// # Ok::<(), ferrank_data::Error>(())
 /// ```
@@ -90,11 +90,9 @@ impl Coder {
     /// The targets and weights of a part whose codes are `codes`, for [`Apart::new`](crate::apart::Apart::new).
     ///
     /// # Errors
-    /// [`Error::Data`] if the part is damaged or of another data set.
-    pub fn answers(&self, codes: Buffer) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        Part::read(&self.book, codes)?.write_without_codes(&self.book, &mut bytes)?;
-        Ok(bytes)
+    /// [`Error::Data`] if the part is damaged.
+    pub fn answers(codes: Buffer) -> Result<Vec<u8>> {
+        Part::without_codes(codes)
     }
 }
 

@@ -56,18 +56,32 @@ impl PieceFile {
         if list.waiting.len() >= self.piece { self.finish(list) } else { Ok(()) }
     }
 
+    /// Adds `bytes` to `list`, by way of what waits there only if that is less than a piece.
+    ///
+    /// # Errors
+    /// As for [`PieceFile::write`].
+    pub(crate) fn append(&self, list: &mut Pieces, bytes: &[u8]) -> Result<()> {
+        if list.waiting.len() + bytes.len() < self.piece {
+            list.waiting.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.finish(list)?;
+        self.add(list, bytes)
+    }
+
     /// Writes all that waits in `list`.
     ///
     /// # Errors
     /// As for [`PieceFile::write`].
     pub(crate) fn finish(&self, list: &mut Pieces) -> Result<()> {
         let bytes = take(&mut list.waiting);
-        if bytes.is_empty() {
-            return Ok(());
-        }
+        if bytes.is_empty() { Ok(()) } else { self.add(list, &bytes) }
+    }
+
+    fn add(&self, list: &mut Pieces, bytes: &[u8]) -> Result<()> {
         let start = self.length.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         list.written.push((start, bytes.len()));
-        self.file.write(start, &bytes)
+        self.file.write(start, bytes)
     }
 
     /// Calls `each` with the pieces of `list`, in order. What was written at once is a piece.

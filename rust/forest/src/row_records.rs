@@ -11,6 +11,9 @@ use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Chunk, CodeStore, Columns, Stored, TargetColumn, Values};
 use ferrank_runtime::error::Result;
 
+/// Most bytes of records that are read back at once.
+const MOST_AT_ONCE: usize = 256 << 10;
+
 /// The layout of the records of rows of a store.
 pub(crate) struct RowRecords<'a> {
     store: &'a CodeStore,
@@ -82,6 +85,11 @@ impl<'a> RowRecords<'a> {
     /// Number of the records in so many bytes.
     pub(crate) fn count(&self, bytes: usize) -> usize {
         bytes / self.size
+    }
+
+    /// Cuts `records` into pieces that are read back at once.
+    pub(crate) fn pieces<'r>(&self, records: &'r [u8]) -> impl Iterator<Item = &'r [u8]> {
+        records.chunks((MOST_AT_ONCE / self.size).max(1) * self.size)
     }
 
     /// Reads `n` rows.

@@ -1,5 +1,6 @@
 //! Forests over parts that keep their codes.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,8 @@ use ferrank::intake::View;
 use ferrank::profile::Profile;
 use ferrank::{Error, Result, RunOptions};
 use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -54,8 +57,9 @@ impl Coder {
     }
 
     /// The targets and weights of a part, whose codes are `codes`, as bytes.
-    fn answers<'py>(&self, py: Python<'py>, codes: PyBackedBytes) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.answers(buffer(codes)));
+    #[staticmethod]
+    fn answers<'py>(py: Python<'py>, codes: PyBackedBytes) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| ferrank::forest::Coder::answers(buffer(codes)));
         bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|e| to_py(py, e))
     }
 }
@@ -159,21 +163,16 @@ impl Apart {
         )
     }
 
-    /// Collects the rows of the buckets that `request` asks for, of a part; the result is a list of bytes.
-    fn collect(
-        &self,
-        part: PartCodes,
-        request: PyBackedBytes,
-        threads: usize,
-        temp_dir: Option<PathBuf>,
-    ) -> PyResult<Run> {
+    /// Collects the rows of the buckets that `request` asks for, of a part; the result is a list of arrays of bytes, which
+    /// are neither copied here nor where they arrive.
+    fn collect(&self, part: PartCodes, request: PyBackedBytes, threads: usize) -> PyResult<Run> {
         let apart = self.0.clone();
         Run::start(
-            move |monitor| {
-                let options = RunOptions::default().with_threads(threads).with_temp_dir(temp_dir.as_deref());
-                apart.collect(part_codes(part), &request, &options, monitor)
+            move |monitor| apart.collect(part_codes(part), &request, threads, monitor),
+            |py, pieces| {
+                let pieces: Vec<_> = pieces.into_iter().map(|bytes| PyArray1::from_vec(py, bytes)).collect();
+                Ok(pieces.into_pyobject(py)?.into_any())
             },
-            list_of_bytes,
         )
     }
 
@@ -222,6 +221,35 @@ fn list_of_bytes<'py>(py: Python<'py>, pieces: Vec<Vec<u8>>) -> PyResult<Bound<'
     Ok(pieces.into_pyobject(py)?.into_any())
 }
 
+/// The bytes of a Python object, which are not copied.
+struct Bytes(PyBuffer<u8>);
+
+impl<'py> FromPyObject<'_, 'py> for Bytes {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let buffer = PyBuffer::get(&object)?;
+        if buffer.is_c_contiguous() {
+            Ok(Bytes(buffer))
+        } else {
+            Err(PyValueError::new_err("bytes that do not follow each other"))
+        }
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        if self.0.len_bytes() == 0 {
+            return &[];
+        }
+        // SAFETY: the object keeps the bytes as long as the buffer is held; they follow each other; and nobody writes to what
+        // a task has returned.
+        unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast(), self.0.len_bytes()) }
+    }
+}
+
 /// Parts that a Python object asks.
 struct Asked(Py<PyAny>);
 
@@ -259,7 +287,7 @@ impl Parts for Asked {
     fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
         self.one_by_one(
             |parts| parts.call_method1("collect", (PyBytes::new(parts.py(), request),)),
-            |pieces| pieces.extract::<Vec<PyBackedBytes>>(),
+            |pieces| pieces.extract::<Vec<Bytes>>(),
             |pieces| each(&pieces.iter().map(|piece| &piece[..]).collect::<Vec<&[u8]>>()),
         )
     }

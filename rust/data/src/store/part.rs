@@ -29,7 +29,7 @@ use crate::labels::{self, LabelColumn};
 use crate::profile::Scale;
 use crate::reservation::Reservation;
 use crate::rest::RestIntake;
-use crate::source::IpcSource;
+use crate::source::{ChunkSource, IpcSource};
 use crate::sparse::SparseIntake;
 use crate::values::{Keep, Values};
 use ferrank_runtime::error::{Error, Result};
@@ -37,6 +37,12 @@ use ferrank_runtime::monitor::Phase;
 
 /// Bytes of the codes of a chunk that is written to a file, of which one is held at a time.
 const CHUNK_BYTES: usize = 8 << 20;
+
+/// What messages call a part.
+const WHAT: &str = "a part of the code store";
+
+/// How the names of columns of codes begin in a part's file.
+const CODES: &str = "codes ";
 
 /// Consecutive rows, as codes.
 ///
@@ -123,7 +129,7 @@ impl Part {
 
     /// Writes the part as an Arrow file.
     pub fn write(&self, book: &Codebook, to: impl Write) -> Result<()> {
-        let failed = |error: ArrowError| Error::Data(format!("a part of the code store: {error}"));
+        let failed = |error: ArrowError| Error::Data(format!("{WHAT}: {error}"));
         let answers = Answers::joined(book.no_answers(), self.answers.clone(), Keep::Memory)?;
         let mut writer = FileWriter::try_new(to, &book.schema()).map_err(failed)?;
         let mut first = 0;
@@ -134,14 +140,27 @@ impl Part {
         writer.finish().map_err(failed)
     }
 
-    /// Writes the values and weights of the part, coded by `book`, without its codes, for [`Part::read_without_codes`].
-    pub fn write_without_codes(self, book: &Codebook, to: impl Write) -> Result<()> {
-        let book = book.without_codes();
-        let chunks = self.chunks.iter().map(|chunk| book.chunk(chunk.rows)).collect();
-        Part { chunks, answers: self.answers, entries: None }.write(&book, to)
+    /// The values and weights of the part in `bytes`, which [`Part::write`] wrote, for [`Part::read_without_codes`].
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the bytes are damaged.
+    pub fn without_codes(bytes: Buffer) -> Result<Vec<u8>> {
+        let failed = |error: ArrowError| Error::Data(format!("{WHAT}: {error}"));
+        let source = IpcSource::from_buffer(WHAT.into(), bytes)?;
+        let schema = source.schema();
+        let is_kept = |&column: &usize| !schema.field(column).name().starts_with(CODES);
+        let kept: Vec<usize> = (0..schema.fields().len()).filter(is_kept).collect();
+        let mut written = Vec::new();
+        let mut writer = FileWriter::try_new(&mut written, &schema.project(&kept).map_err(failed)?).map_err(failed)?;
+        for batch in source.batches() {
+            writer.write(&batch?.project(&kept).map_err(failed)?).map_err(failed)?;
+        }
+        writer.finish().map_err(failed)?;
+        drop(writer);
+        Ok(written)
     }
 
-    /// The part in `bytes` that [`Part::write_without_codes`] wrote with a codebook like `book`.
+    /// The part in `bytes` that [`Part::without_codes`] returned for a part with a codebook like `book`.
     ///
     /// # Errors
     /// As for [`Part::read`].
@@ -167,12 +186,12 @@ impl Part {
     /// # Errors
     /// [`Error::Data`] if the bytes are damaged, or of another codebook.
     pub fn read(book: &Codebook, bytes: Buffer) -> Result<Self> {
-        let source = IpcSource::from_buffer("a part of the code store".into(), bytes)?;
+        let source = IpcSource::from_buffer(WHAT.into(), bytes)?;
         let mut part = Part::default();
         for batch in source.batches() {
             let batch = batch?;
             if batch.schema().fields() != book.schema().fields() || batch.columns().iter().any(|c| c.null_count() > 0) {
-                return Err(Error::Data("a part of the code store: it was coded for other columns".into()));
+                return Err(Error::Data(format!("{WHAT}: it was coded for other columns")));
             }
             let (narrow, wide) = book.n_bands();
             let (codes, answers) = batch.columns().split_at(narrow + wide);
@@ -270,7 +289,7 @@ impl Codebook {
     /// The columns of a part's file.
     fn schema(&self) -> SchemaRef {
         let (narrow, wide) = self.n_bands();
-        let band = |bytes: usize| move |n: usize| Field::new(format!("codes {bytes}.{n}"), cell(bytes), false);
+        let band = |bytes: usize| move |n: usize| Field::new(format!("{CODES}{bytes}.{n}"), cell(bytes), false);
         let values = self.no_answers().columns.into_iter().enumerate().map(|(t, column)| {
             let kind = match column {
                 TargetColumn::Numeric(_) => DataType::Float64,

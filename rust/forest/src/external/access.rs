@@ -35,7 +35,7 @@ use ferrank_runtime::error::Result;
 ///         self.apart.sums(self.part(), request, 1, &Monitor::default())
 ///     }
 ///     fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
-///         let found = self.apart.collect(self.part(), request, &RunOptions::default(), &Monitor::default())?;
+///         let found = self.apart.collect(self.part(), request, 1, &Monitor::default())?;
 ///         each(&found.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>())
 ///     }
 ///     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -49,7 +49,7 @@ use ferrank_runtime::error::Result;
 /// # let profile = profile(view, params.max_bins, Place::default(), 1, &monitor)?;
 /// # let coder = Coder::new(view, &params, &profile)?;
 /// # let codes = Buffer::from(coder.code(&all, 1, &monitor)?);
-/// # let apart = Apart::new(view, &params, &profile, vec![coder.answers(codes.clone())?.into()])?;
+/// # let apart = Apart::new(view, &params, &profile, vec![Coder::answers(codes.clone())?.into()])?;
 /// let single = Single { apart: &apart, codes };
 /// let found = apart.accumulate(&options, &single, &monitor)?.ranking()?;
 /// let whole = accumulate(&all, &roles, &params, &options, &monitor)?.ranking()?;

@@ -50,9 +50,8 @@ impl<'a> Buckets<'a> {
 
     /// Adds the records of a part to the bucket.
     pub(super) fn add_records(&self, bucket: &mut Bucket, records: &[u8]) -> Result<()> {
-        bucket.records.waiting.extend_from_slice(records);
         bucket.rows += self.records.count(records.len());
-        self.file.write(&mut bucket.records)
+        self.records.pieces(records).try_for_each(|piece| self.file.append(&mut bucket.records, piece))
     }
 
     /// Writes what the buckets of `trees` still buffer. Other rows are in `parts`, if the store does not have them.
@@ -72,16 +71,6 @@ impl<'a> Buckets<'a> {
 }
 
 impl Stored<'_> {
-    /// The records of `bucket`.
-    pub(super) fn records(&self, bucket: &Bucket) -> Result<Vec<u8>> {
-        let mut records = Vec::with_capacity(bucket.records.len());
-        self.file.read(&bucket.records, |piece| {
-            records.extend_from_slice(piece);
-            Ok(())
-        })?;
-        Ok(records)
-    }
-
     /// The rows of `bucket`.
     ///
     /// # Errors

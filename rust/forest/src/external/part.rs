@@ -1,6 +1,7 @@
 //! A part of the rows answers what growth over parts asks.
 
-use super::buckets::Buckets;
+use std::mem::take;
+
 use super::parts::{RowsRequest, buckets, read, requested, waiting};
 use super::pass::Passes;
 use super::upper_tree::UpperTree;
@@ -8,10 +9,8 @@ use crate::bag::BagPlan;
 use crate::code_records;
 use crate::context::GrowContext;
 use crate::oob::OutOfBagRows;
-use crate::pieces::WAITING;
 use ferrank_data::store::CodeStore;
 use ferrank_runtime::error::Result;
-use ferrank_runtime::scratch::Scratch;
 
 /// A part of the rows of all bags: its own store in `context`, and the number of its first row.
 pub(crate) struct Part<'a> {
@@ -29,12 +28,10 @@ impl Part<'_> {
     }
 
     /// The records of each bucket that `asked` asks for.
-    pub(crate) fn collect(&self, asked: &[u8], scratch: &Scratch) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn collect(&self, asked: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut trees = requested(self.context, read(asked)?)?;
-        let file = Buckets::new(self.context, scratch, &trees, WAITING)?;
-        Passes::of_part(self.context, self.bags, self.first).collect(&mut trees, &file, None)?;
-        let stored = file.finish(self.context.store, &mut trees, None)?;
-        buckets(&mut trees).map(|bucket| stored.records(bucket)).collect()
+        Passes::of_part(self.context, self.bags, self.first).records(&mut trees)?;
+        Ok(buckets(&mut trees).map(|bucket| take(&mut bucket.records.waiting)).collect())
     }
 
     /// What `asked` asks for of the rows of the part.

@@ -12,6 +12,7 @@ use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::oob::{LeafTotals, Node, PackedTree, Targets};
 use crate::router::{OnCodes, Reached, Router};
+use crate::row_records::RowRecords;
 use crate::space::Block;
 use crate::split::examples::Examples;
 use crate::split::node_sums::NodeSums;
@@ -100,6 +101,17 @@ impl<'a> Passes<'a> {
                 let row = (self.first + base) as u32 + reached.items.rows[position];
                 bucket.records.waiting.extend_from_slice(bytemuck::bytes_of(&[row, reached.items.count(position)]));
             }
+            Ok(())
+        })
+    }
+
+    /// Adds the record of each row that reaches a bucket to what waits there.
+    pub(super) fn records(&self, trees: &mut [UpperTree]) -> Result<()> {
+        let records = RowRecords::new(self.context.store);
+        let is_bucket = |node: &UpperNode| matches!(node.state, State::Bucket(_));
+        self.pass(trees, is_bucket, |node, reached, base| {
+            let State::Bucket(bucket) = &mut node.state else { return Ok(()) };
+            records.write(reached, |row| base + row as usize, &mut bucket.records.waiting);
             Ok(())
         })
     }

@@ -195,7 +195,7 @@ impl Parts for Cut<'_> {
     }
 
     fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
-        let found = self.each(|part| part.collect(request, &Scratch::new(None)))?;
+        let found = self.each(|part| part.collect(request))?;
         found.iter().try_for_each(|pieces| each(&pieces.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>()))
     }
 
