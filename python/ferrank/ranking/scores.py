@@ -37,7 +37,11 @@ class ScoreRanking:
     rank: Ranks
     """(n_features,); 1 is the most important; equal importances share the smallest of their ranks"""
     rank_interval: Ranks
-    """(n_features, 2); best and worst rank that standard errors allow, for all features at once at 95 %"""
+    """(n_features, 2); best and worst rank that standard errors allow, for all features at once at 95 %.
+
+    Under ``genie3``, ``symbolic`` and ``coverage`` of a forest that is no better than guessing, every rank is
+    possible.
+    """
     by_target: Floats | None = None
     """(n_features, n_targets); the part that each target makes; None unless asked for"""
 
