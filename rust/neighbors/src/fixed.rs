@@ -12,6 +12,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::layout::LANES;
+use ferrank_runtime::pages::Large;
 
 /// Steps in a distance of 1.
 const STEPS: f64 = (1u64 << 25) as f64;
@@ -47,7 +48,7 @@ const MOST_COLUMNS: usize = 2;
 pub struct FixedRows {
     n_columns: usize,
     /// Panel after panel: n_columns x LANES; zeros for padding.
-    values: Vec<u32>,
+    values: Large<u32>,
     /// n_rows, padded; A of each row.
     sums: Vec<u64>,
     /// n_rows; what the values of a row are rounded by together.
@@ -67,7 +68,7 @@ impl FixedRows {
         }
         let n = rows.len() / width;
         let n_panels = n.div_ceil(LANES);
-        let mut values = vec![0; n_panels * n_columns * LANES];
+        let mut values = Large::<u32>::zeros(n_panels * n_columns * LANES);
         let (mut sums, mut errors) = (vec![0; n_panels * LANES], vec![0.0; n]);
         let half = (STEPS / 2.0) as u32;
         for (row, given) in rows.chunks_exact(width).enumerate() {
@@ -108,17 +109,7 @@ impl FixedRows {
         let n = self.sums.len();
         out.clear();
         out.resize(queries.len() * n, 0.0);
-        let mut minima = [[0; LANES]; LANES];
-        let panels = self.values.chunks_exact(panel.len().max(1));
-        for ((others, sums), start) in panels.zip(self.sums.as_chunks::<LANES>().0).zip((0..).step_by(LANES)) {
-            arch.dispatch(Minima { queries: &panel, others, out: &mut minima });
-            for (lane, &query) in queries.iter().enumerate() {
-                let out = &mut out[lane * n + start..][..LANES];
-                for ((out, &minimum), &sum) in out.iter_mut().zip(&minima[lane]).zip(sums) {
-                    *out = (self.sums[query] + sum - 2 * minimum) as f64 / STEPS;
-                }
-            }
-        }
+        arch.dispatch(Distances { rows: self, queries, panel: &panel, out });
     }
 
     /// Number of distances in a line.
@@ -132,26 +123,48 @@ impl FixedRows {
     }
 }
 
+/// Distances between the rows of `panel`, at positions `queries`, and all rows.
+struct Distances<'a> {
+    rows: &'a FixedRows,
+    queries: &'a [usize],
+    panel: &'a [u32],
+    /// A line for each query.
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Distances<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Distances { rows, queries, panel, out } = self;
+        let n = rows.sums.len();
+        let mut minima = [[0; LANES]; LANES];
+        let panels = rows.values.chunks_exact(panel.len().max(1));
+        for ((others, sums), start) in panels.zip(rows.sums.as_chunks::<LANES>().0).zip((0..).step_by(LANES)) {
+            let minima_of = Minima { queries: panel, others, out: &mut minima };
+            match S::U32_LANES {
+                16 => minima_of.vectors::<S, 1, 16>(simd),
+                8 => minima_of.vectors::<S, 2, 4>(simd),
+                4 => minima_of.vectors::<S, 4, 2>(simd),
+                _ => minima_of.vectors::<S, 16, 1>(simd),
+            }
+            for (lane, &query) in queries.iter().enumerate() {
+                let out: &mut [f64; LANES] = out[lane * n + start..].first_chunk_mut().expect("a line of all panels");
+                for ((out, &minimum), &sum) in out.iter_mut().zip(&minima[lane]).zip(sums) {
+                    *out = (rows.sums[query] + sum - 2 * minimum) as f64 / STEPS;
+                }
+            }
+        }
+    }
+}
+
 /// M between the rows of two panels.
 struct Minima<'a> {
     queries: &'a [u32],
     others: &'a [u32],
     /// A line for each query.
     out: &'a mut [[u64; LANES]; LANES],
-}
-
-impl WithSimd for Minima<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match S::U32_LANES {
-            16 => self.vectors::<S, 1, 16>(simd),
-            8 => self.vectors::<S, 2, 4>(simd),
-            4 => self.vectors::<S, 4, 2>(simd),
-            _ => self.vectors::<S, 16, 1>(simd),
-        }
-    }
 }
 
 impl Minima<'_> {

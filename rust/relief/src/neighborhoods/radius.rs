@@ -33,9 +33,10 @@
 //!
 //! Standard errors take the thresholds as given.
 //!
-//! Memory: as [`AllPairs`], and for each thread the distances of 16 queries.
+//! Memory: as [`AllPairs`], and for each thread the distances of 16 queries, the rows that count for them, and the sums of
+//! the lists that are added up together: 1 MiB, or one list.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::rule::{Neighborhood, Queries};
@@ -44,7 +45,7 @@ use crate::params::NeighborhoodRule;
 use crate::plan::{Kind, Plan};
 use crate::prepared::Prepared;
 use crate::sums::{Block, ListSums};
-use ferrank_neighbors::all_pairs::{AllPairs, TOGETHER};
+use ferrank_neighbors::all_pairs::{AllPairs, Differences, TOGETHER};
 use ferrank_neighbors::fixed::FixedRows;
 use ferrank_neighbors::layout::LANES;
 use ferrank_neighbors::ranks::without_ones;
@@ -168,11 +169,55 @@ impl Thresholds {
     }
 }
 
+/// Bytes of the lists that are added up together, if there are several.
+const LISTS_BYTES: usize = 1 << 20;
+
 /// What a thread reuses from query to query.
 struct Buffers {
     selected: Selected,
+    chosen: Chosen,
     weights: Vec<f64>,
-    sums: ListSums,
+    /// As many as are added up together.
+    sums: Vec<ListSums>,
+}
+
+/// The rows that count for some queries.
+#[derive(Default)]
+struct Chosen {
+    /// Positions of near rows, and of far ones, query after query.
+    rows: [Vec<u32>; 2],
+    /// n_queries; where the rows of each query end.
+    ends: [Vec<usize>; 2],
+}
+
+impl Chosen {
+    fn clear(&mut self) {
+        self.rows.iter_mut().for_each(Vec::clear);
+        self.ends.iter_mut().for_each(Vec::clear);
+    }
+
+    fn push(&mut self, lists: &[Vec<u32>; 2]) {
+        for ((rows, ends), list) in self.rows.iter_mut().zip(&mut self.ends).zip(lists) {
+            rows.extend_from_slice(list);
+            ends.push(rows.len());
+        }
+    }
+
+    /// The near rows of each query (`which` = 0), or the far ones (1).
+    fn of_queries(&self, which: usize) -> impl Iterator<Item = &[u32]> {
+        let starts = std::iter::once(0).chain(self.ends[which].iter().copied());
+        starts.zip(&self.ends[which]).map(move |(start, &end)| &self.rows[which][start..end])
+    }
+}
+
+/// The rows of a class that count for a query.
+struct ClassList<'a> {
+    /// Position of the query.
+    query: usize,
+    /// Place of the query among those measured.
+    number: usize,
+    class: usize,
+    rows: &'a [u32],
 }
 
 /// Distances of some queries, and the rows that count for one of them.
@@ -263,7 +308,7 @@ impl Radius {
         let pairs = AllPairs::bytes(&data.space, n);
         let units = plan.outline.n_vectors() / plan.outline.schemes.len();
         let sums = (plan.outline.n_groups() + 2) * units * 8 * (data.space.shapes.len() + 16);
-        let thread = n * (8 * (LANES + TOGETHER + 1) + 2 * 4 + 8 * units) + sums;
+        let thread = n * (8 * (LANES + TOGETHER + 1) + 4 * (LANES + 2) + 8 * units) + sums + LISTS_BYTES;
         let need = pairs.saturating_add(held).saturating_add(rayon::current_num_threads() * thread);
         check(
             need <= data.limits.all,
@@ -285,17 +330,27 @@ fn key(sum: f64, n_features: usize) -> u64 {
 }
 
 /// Mean and standard deviation of `distances`, less those at the positions `excluded`.
+#[inline(always)]
 fn mean_and_deviation(distances: &[f64], excluded: &[usize]) -> (f64, f64) {
     const SUMS: usize = 8;
     // Differences from one of the distances have no large part in common that rounding errors would depend on.
     let pivot = distances[distances.len() / 2];
     let (mut sums, mut squares) = ([0.0; SUMS], [0.0; SUMS]);
-    for distances in distances.chunks(SUMS) {
-        for ((sum, square), distance) in sums.iter_mut().zip(&mut squares).zip(distances) {
-            let apart = distance - pivot;
-            *sum += apart;
-            *square += apart * apart;
+    let (whole, rest) = distances.as_chunks::<SUMS>();
+    for distances in whole {
+        // As in the kernel, new sums at each step stay in registers.
+        let (mut next, mut next_squares) = (sums, squares);
+        for n in 0..SUMS {
+            let apart = distances[n] - pivot;
+            next[n] = sums[n] + apart;
+            next_squares[n] = squares[n] + apart * apart;
         }
+        (sums, squares) = (next, next_squares);
+    }
+    for ((sum, square), distance) in sums.iter_mut().zip(&mut squares).zip(rest) {
+        let apart = distance - pivot;
+        *sum += apart;
+        *square += apart * apart;
     }
     let (mut sum, mut square) = (sums.iter().sum::<f64>(), squares.iter().sum::<f64>());
     for &row in excluded {
@@ -352,7 +407,18 @@ impl Selector {
 
     /// Selects the rows that count for a query by distances in fixed point. Returns false if some of these are in doubt.
     fn select_in_fixed_point(
-        &self,
+        self,
+        fixed: &FixedRows,
+        query: (usize, usize),
+        mean: Option<&Thresholds>,
+        buffers: &mut Selected,
+    ) -> bool {
+        Arch::new().dispatch(Decide { selector: self, fixed, query, mean, buffers })
+    }
+
+    #[inline(always)]
+    fn decide(
+        self,
         fixed: &FixedRows,
         (query, number): (usize, usize),
         mean: Option<&Thresholds>,
@@ -388,6 +454,25 @@ impl Selector {
     }
 }
 
+/// Selects rows by distances in fixed point, in loops that are compiled for the vector instructions of the machine.
+struct Decide<'a> {
+    selector: Selector,
+    fixed: &'a FixedRows,
+    query: (usize, usize),
+    mean: Option<&'a Thresholds>,
+    buffers: &'a mut Selected,
+}
+
+impl WithSimd for Decide<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        let Decide { selector, fixed, query, mean, buffers } = self;
+        selector.decide(fixed, query, mean, buffers)
+    }
+}
+
 /// What the queries of a run have in common.
 struct Run<'a> {
     data: &'a Prepared<'a>,
@@ -415,12 +500,27 @@ struct Segment {
 impl Run<'_> {
     fn buffers(&self) -> Buffers {
         let outline = &self.plan.outline;
-        let n_units = outline.n_vectors() / outline.schemes.len();
+        let (n_groups, n_units) = (outline.n_groups().max(1), outline.n_vectors() / outline.schemes.len());
+        let width = self.pairs.width;
+        let weights = if self.has_equal_weights() { 0 } else { size_of::<f64>() * n_units * self.pairs.len() };
+        let most = LISTS_BYTES / (ListSums::bytes(n_groups, n_units, width) + weights);
+        let n_lists = most.clamp(1, LANES * self.n_classes());
         Buffers {
             selected: Selected::default(),
+            chosen: Chosen::default(),
             weights: Vec::new(),
-            sums: ListSums::new(outline.n_groups().max(1), n_units, self.pairs.width),
+            sums: (0..n_lists).map(|_| ListSums::new(n_groups, n_units, width)).collect(),
         }
+    }
+
+    /// Returns true if all rows of a list have the same weight.
+    fn has_equal_weights(&self) -> bool {
+        let Plan { influence, weights, kind, .. } = self.plan;
+        influence.is_none() && weights.is_empty() && matches!(kind, Kind::Classes { .. })
+    }
+
+    fn n_classes(&self) -> usize {
+        self.segments.chunk_by(|a, b| a.class == b.class).count()
     }
 
     /// The thresholds around the mean of the distances of all pairs.
@@ -483,97 +583,133 @@ impl Run<'_> {
         let Run { pairs, positions, selector, .. } = self;
         let (n, arch) = (pairs.len(), Arch::new());
         let positions: Vec<usize> = queries.iter().map(|&query| positions[query as usize] as usize).collect();
-        let Buffers { selected, .. } = &mut *buffers;
+        let Buffers { selected, chosen, .. } = &mut *buffers;
         match self.fixed() {
             Some(fixed) => fixed.distances(arch, &positions, &mut selected.fixed),
             None => pairs.distances(arch, &positions, 0..n, &mut selected.distances),
         }
+        chosen.clear();
         for (number, &query) in positions.iter().enumerate() {
-            let Buffers { selected, .. } = &mut *buffers;
             pairs.excluded(query, &mut selected.excluded);
             selected.weights.clear();
             selected.weights.extend_from_slice(self.weights);
             for &row in selected.excluded.iter().filter(|_| !self.weights.is_empty()) {
                 selected.weights[row] = 0.0;
             }
-            // Where distances in fixed point decide, no pair needs its distance in f64.
-            let number = match self.fixed() {
-                Some(fixed) if selector.select_in_fixed_point(fixed, (query, number), mean, selected) => None,
-                Some(_) => {
-                    pairs.distances(arch, &[query], 0..n, &mut selected.distances);
-                    Some(0)
+            match self.fixed() {
+                // Where distances in fixed point decide, no pair needs its distance in f64.
+                Some(fixed) => {
+                    if !selector.select_in_fixed_point(fixed, (query, number), mean, selected) {
+                        pairs.distances(arch, &[query], 0..n, &mut selected.distances);
+                        selector.select(0, mean, selected);
+                    }
                 }
-                None => Some(number),
-            };
-            if let Some(number) = number {
-                selector.select(number, mean, selected);
+                None => selector.select(number, mean, selected),
             }
-            for (scheme, kind) in self.plan.outline.schemes.iter().enumerate() {
-                let place = usize::from(*kind == Scheme::Far);
-                let rows = std::mem::take(&mut buffers.selected.lists[place]);
-                if rows.is_empty() && matches!(self.plan.kind, Kind::Distances(..)) {
-                    block.skip_query(scheme, self.plan.weight(pairs.numbers[query]));
+            chosen.push(&selected.lists);
+        }
+        let chosen = std::mem::take(&mut buffers.chosen);
+        for (scheme, kind) in self.plan.outline.schemes.iter().enumerate() {
+            let place = usize::from(*kind == Scheme::Far);
+            let mut lists: Vec<ClassList<'_>> = Vec::with_capacity(positions.len() * self.n_classes());
+            for (number, (&query, mut rest)) in positions.iter().zip(chosen.of_queries(place)).enumerate() {
+                for of_class in self.segments.chunk_by(|a, b| a.class == b.class) {
+                    let end = of_class[of_class.len() - 1].end;
+                    let (rows, after) = rest.split_at(rest.partition_point(|&row| row < end));
+                    lists.push(ClassList { query, number, class: of_class[0].class, rows });
+                    rest = after;
                 }
-                self.add_rows((query, number), &rows, scheme, block, buffers);
-                buffers.selected.lists[place] = rows;
+            }
+            for lists in lists.chunks(buffers.sums.len()) {
+                self.add_lists(lists, scheme, block, buffers);
             }
         }
+        buffers.chosen = chosen;
     }
 
-    /// Adds the rows that count for a query, a list for each class; `number` is the place of the query among those
-    /// measured in f64, if it is.
-    fn add_rows(
-        &self,
-        query: (usize, Option<usize>),
-        mut rows: &[u32],
-        scheme: usize,
-        block: &mut Block,
-        buffers: &mut Buffers,
-    ) {
+    /// Adds up lists and adds their sums to `block`, in order.
+    fn add_lists(&self, lists: &[ClassList<'_>], scheme: usize, block: &mut Block, buffers: &mut Buffers) {
+        let mut rest: Vec<&[u32]> = lists.iter().map(|list| list.rows).collect();
         for of_class in self.segments.chunk_by(|a, b| a.class == b.class) {
-            let before = rows.len();
-            for segment in of_class {
-                let most = rows.len().min(segment.n_rows);
-                let (of_segment, rest) = rows.split_at(rows[..most].partition_point(|&row| row < segment.end));
-                if !of_segment.is_empty() {
-                    self.add_segment(query, of_segment, segment, buffers);
+            if lists.iter().any(|list| list.class == of_class[0].class) {
+                for segment in of_class {
+                    self.add_segment(segment, lists, &mut rest, buffers);
                 }
-                rows = rest;
             }
-            if rows.len() < before {
-                block.add_list(scheme, self.plan.weight(self.pairs.numbers[query.0]), &mut buffers.sums);
+        }
+        for (list, sums) in lists.iter().zip(&mut buffers.sums) {
+            let weight = self.plan.weight(self.pairs.numbers[list.query]);
+            if !list.rows.is_empty() {
+                block.add_list(scheme, weight, sums);
+            } else if matches!(self.plan.kind, Kind::Distances(..)) {
+                block.skip_query(scheme, weight);
             }
         }
     }
 
-    /// Adds rows of a segment to the sums of a list.
+    /// Adds the rows of a segment to the sums of `lists`, and takes them off the `rest` of each list.
     fn add_segment(
         &self,
-        (query, number): (usize, Option<usize>),
-        rows: &[u32],
         segment: &Segment,
-        Buffers { selected: Selected { distances, .. }, weights, sums }: &mut Buffers,
+        lists: &[ClassList<'_>],
+        rest: &mut [&[u32]],
+        Buffers { selected: Selected { distances, .. }, weights, sums, .. }: &mut Buffers,
     ) {
+        let Run { plan, pairs, .. } = self;
+        let n_units = plan.outline.n_vectors() / plan.outline.schemes.len();
+        weights.clear();
+        let mut ends = Vec::with_capacity(lists.len());
+        let mut of_lists = Vec::with_capacity(lists.len());
+        for ((list, rest), sums) in
+            lists.iter().zip(rest).zip(sums).filter(|((list, _), _)| list.class == segment.class)
+        {
+            let most = rest.len().min(segment.n_rows);
+            let (rows, after) = rest.split_at(rest[..most].partition_point(|&row| row < segment.end));
+            *rest = after;
+            if rows.is_empty() {
+                continue;
+            }
+            let start = weights.len();
+            let (mass, missed) = self.weigh((list, rows), distances, n_units, weights);
+            let sums = sums.group(segment.group);
+            sums.add_weights((rows.len(), mass), &weights[start..], missed);
+            ends.push(start..weights.len());
+            of_lists.push((list.query, rows, &mut sums.vectors));
+        }
+        let mut of_lists: Vec<Differences<'_>> = (of_lists.into_iter().zip(ends))
+            .map(|((query, rows, sums), of_list)| Differences { query, rows, weights: &weights[of_list], sums })
+            .collect();
+        pairs.add_differences(Arch::new(), &mut of_lists, n_units);
+    }
+
+    /// Adds the weights of some rows of a list to `weights`: of each row, or of all if they are the same. Returns the sum of
+    /// the weights of the rows, and what the influence of the pairs misses to 1.
+    fn weigh(
+        &self,
+        (list, rows): (&ClassList<'_>, &[u32]),
+        distances: &[[f64; TOGETHER]],
+        n_units: usize,
+        weights: &mut Vec<f64>,
+    ) -> (f64, f64) {
         let Run { data, plan, pairs, .. } = self;
         let (space, n_features) = (&data.space, data.space.shapes.len() as f64);
-        let n_units = plan.outline.n_vectors() / plan.outline.schemes.len();
-        let query_row = pairs.numbers[query];
-        let classes = [segment.class, space.class(query_row)];
-        weights.clear();
-        weights.resize(rows.len() * n_units, 0.0);
+        let query_row = pairs.numbers[list.query];
+        let classes = [list.class, space.class(query_row)];
+        let start = weights.len();
+        if self.has_equal_weights() {
+            weights.resize(start + n_units, 0.0);
+            plan.influenced_units((query_row, query_row), classes, 0.0, &mut weights[start..]);
+            return (rows.len() as f64, 0.0);
+        }
+        weights.resize(start + rows.len() * n_units, 0.0);
+        let weights = &mut weights[start..];
         let weight = |row: u32| plan.weight(pairs.numbers[row as usize]);
         let (mut mass, mut missed) = (rows.len() as f64, 0.0);
-        if plan.influence.is_none() && matches!(plan.kind, Kind::Classes { .. }) {
-            // The same weight for all.
-            let mut unit = [0.0];
-            plan.influenced_units((query_row, query_row), classes, 0.0, &mut unit);
-            weights.fill(unit[0]);
-        } else {
-            for (&row, weights) in rows.iter().zip(weights.chunks_exact_mut(n_units)) {
-                let other = pairs.numbers[row as usize];
-                let distance = number.map_or(0.0, |number| distances[row as usize][number] / n_features);
-                missed += weight(row) * (1.0 - plan.influenced_units((query_row, other), classes, distance, weights));
-            }
+        for (&row, weights) in rows.iter().zip(weights.chunks_exact_mut(n_units)) {
+            let other = pairs.numbers[row as usize];
+            let distance =
+                if plan.influence.is_some() { distances[row as usize][list.number] / n_features } else { 0.0 };
+            missed += weight(row) * (1.0 - plan.influenced_units((query_row, other), classes, distance, weights));
         }
         if !plan.weights.is_empty() {
             mass = rows.iter().map(|&row| weight(row)).sum();
@@ -581,9 +717,7 @@ impl Run<'_> {
                 weights.iter_mut().for_each(|unit| *unit *= weight(row));
             }
         }
-        let sums = sums.group(segment.group);
-        sums.add_weights((rows.len(), mass), weights, missed);
-        pairs.add_differences(Arch::new(), query, rows, weights, &mut sums.vectors);
+        (mass, missed)
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) struct Group {
     mass: f64,
     /// What the influence of the pairs misses to 1.
     missed: f64,
-    /// n_units; sums of the weights.
-    weights: Vec<f64>,
+    /// n_units − 1; sums of the weights that contain distances of the targets.
+    targets: Vec<f64>,
     /// n_units x width; sums of the weighted differences.
     pub(crate) vectors: Vec<f64>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Group {
 impl Group {
     fn clear(&mut self) {
         (self.n_rows, self.mass, self.missed) = (0, 0.0, 0.0);
-        self.weights.fill(0.0);
+        self.targets.fill(0.0);
         self.vectors.fill(0.0);
     }
 
@@ -41,8 +41,10 @@ impl Group {
         self.n_rows += n_rows;
         self.mass += mass;
         self.missed += missed;
-        for weights in weights.chunks_exact(self.weights.len()) {
-            self.weights.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+        if !self.targets.is_empty() {
+            for weights in weights.chunks_exact(1 + self.targets.len()) {
+                self.targets.iter_mut().zip(&weights[1..]).for_each(|(sum, weight)| *sum += weight);
+            }
         }
     }
 
@@ -50,7 +52,7 @@ impl Group {
         self.n_rows += other.n_rows;
         self.mass += other.mass;
         self.missed += other.missed;
-        add_times(&mut self.weights, 1.0, &other.weights);
+        add_times(&mut self.targets, 1.0, &other.targets);
         add_times(&mut self.vectors, 1.0, &other.vectors);
     }
 }
@@ -62,9 +64,14 @@ fn add_times(sums: &mut [f64], factor: f64, values: &[f64]) {
 impl ListSums {
     /// An empty list of rows of `n_groups` groups.
     pub(crate) fn new(n_groups: usize, n_units: usize, width: usize) -> Self {
-        let (weights, vectors) = (vec![0.0; n_units], vec![0.0; n_units * width]);
-        let total = Group { n_rows: 0, mass: 0.0, missed: 0.0, weights, vectors };
+        let (targets, vectors) = (vec![0.0; n_units - 1], vec![0.0; n_units * width]);
+        let total = Group { n_rows: 0, mass: 0.0, missed: 0.0, targets, vectors };
         ListSums { width, n_units, groups: vec![total.clone(); n_groups], total }
+    }
+
+    /// Bytes of a list.
+    pub(crate) fn bytes(n_groups: usize, n_units: usize, width: usize) -> usize {
+        size_of::<f64>() * (n_groups + 1) * n_units * (width + 1)
     }
 
     /// The sums of a group, to be added to.
@@ -92,7 +99,7 @@ impl Block {
         if total.n_rows > 0 {
             let length = n_units * width;
             sums.queries[scheme] -= weight * (total.missed / n);
-            add_times(&mut sums.targets[scheme * n_metrics..][..n_metrics], weight / n, &total.weights[1..]);
+            add_times(&mut sums.targets[scheme * n_metrics..][..n_metrics], weight / n, &total.targets);
             add_times(&mut sums.vectors[scheme * length..][..length], weight / n, &total.vectors);
             // Without groups there are no slots for changes.
             let with_slot = groups.iter().enumerate().take(changes.queries.len() / n_schemes);
@@ -109,7 +116,7 @@ impl Block {
                         *sum += factor * (group - share * total);
                     }
                 };
-                change(&mut changes.targets[slot * n_metrics..][..n_metrics], &group.weights[1..], &total.weights[1..]);
+                change(&mut changes.targets[slot * n_metrics..][..n_metrics], &group.targets, &total.targets);
                 change(&mut changes.vectors[slot * length..][..length], &group.vectors, &total.vectors);
             }
         }
