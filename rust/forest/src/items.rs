@@ -18,9 +18,10 @@ pub(super) const MISSING: u8 = 2;
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) rows: Vec<u32>,
-    /// The multiplicity of each row; of no use where there are pairs.
+    /// The multiplicity of each row, unless examples are pairs.
     pub(super) counts: Vec<u32>,
-    /// The sums of each example, for a single component, known for all rows, of weight 1, or few classes.
+    /// The sums of each example, if examples are pairs: of a single component, known for all rows, of weight 1, or of few
+    /// classes.
     pub(super) pairs: Vec<Pair>,
     /// True if examples are pairs.
     pub(super) are_pairs: bool,

@@ -1,5 +1,5 @@
-//! Nodes of plain data: a single dense component or few classes, row weights 1, all features numeric, codes in one chunk. Features are
-//! known for all rows, or missing values are information.
+//! Nodes of plain data: a single dense component or few classes, row weights 1, all features numeric, codes in one chunk.
+//! Features are known for all rows, or missing values are information.
 //!
 //! A fully grown tree has many nodes with a handful of examples, so that the cost per node and per feature dominates
 //! the cost per example. Therefore codes are read in place, and examples are divided in one pass.

@@ -1,4 +1,4 @@
-//! Cuts for a single dense component, known for all rows, with row weights 1.
+//! Cuts for a single dense component or few classes, known for all rows, with row weights 1.
 //!
 //! An example is a pair {count, count · value}, so that one vector addition updates both sums. A histogram adds up pairs
 //! by code; the histograms of several features with codes of one byte are filled in one pass. If most bins stay empty, a
