@@ -90,7 +90,7 @@ def trees(settings: Settings) -> Rows:
 
 
 def wide(settings: Settings) -> Rows:
-    """CPU seconds of whole calls on short and wide tables, without standard errors, which peers lack."""
+    """CPU seconds of whole calls on short and wide tables, without standard errors, as peers have none."""
     n_features = min(20_000, settings.rows[0] // 5)
     shapes = [(n_rows, n_features, n_trees) for n_rows in (200, 2_000) for n_trees in (11, 100)]
     for n_rows, n_columns, n_trees in [*shapes, (2_000, 5 * n_features // 2, 1)]:

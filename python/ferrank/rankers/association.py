@@ -41,9 +41,9 @@ class AssociationRanker(AssociationPlan, Ranker):
         in their order, with missing values in the middle; a class or label is 1 where a row has it and 0
         elsewhere; a nominal feature has a column for each category but one, and none at all with more than
         32. Where sums of few rows count, the law of F would not hold. So there is no model of targets that
-        are missing in some rows, or whose ranks or classes have a fourth moment above that of a normal law,
+        are missing in some rows, or whose ranks or classes have a positive excess kurtosis,
         such as classes that fewer than 21 % of the rows have, nor of more than 500 classes and labels; and no
-        second test of features whose fourth moment is above that of a normal law by more than a thousandth of
+        second test of features whose excess kurtosis is more than a thousandth of
         the number of rows, such as flags that 10 % of fewer than 5,000 rows have. At most 7e10 products are
         added up, from every second, third … row if there are more.
     target_weights : sequence of float, optional

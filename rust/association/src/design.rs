@@ -198,10 +198,11 @@ fn targets(tested: &Tested, n_rows: usize) -> Option<Vec<(usize, usize)>> {
     (!targets.is_empty() && targets.len() <= MOST_TARGETS).then_some(targets)
 }
 
-/// The excess over the fourth moment of a normal law that the columns of a feature may have, for each row.
+/// The most excess kurtosis of the columns of a feature, for each row.
 ///
-/// Sums over few rows hold the F law only if what the given features leave of the target is light as well. The variance of the
-/// statistic grows by about the product of both excesses divided by the number of rows: by a tenth where that of the target is 100.
+/// The F distribution holds for sums over few rows only if the residuals of the target have light tails as well. The variance of
+/// the statistic grows by about the product of the excess kurtosis of both over the number of rows: by a tenth where that of the
+/// target is 100.
 const EXCESS_PER_ROW: f64 = 1e-3;
 
 /// Returns true if the columns of a feature, which has these sums by code, have light tails: with the fourth moment m₄ of a

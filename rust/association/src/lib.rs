@@ -160,7 +160,7 @@ struct Single {
 }
 
 impl Single {
-    /// The p-values together with those of the model `design`, which has these `sums`.
+    /// The p-values, joined with those of the second tests in the model `design`, whose sums are `sums`.
     ///
     /// Features whose columns have heavy tails, such as rare flags, are not tested again: what the given features leave of a target
     /// may have heavy tails, too, and sums of few of its values do not hold the F law.

@@ -13,12 +13,12 @@ pub(crate) const MOST_CLASSES: usize = 6;
 /// Bits of the integers, one less than f64 has: gains take one more to read them.
 const BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
-/// How the counts of so many classes are put into a number.
+/// The layout of the counts of this number of classes in one number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ClassFields(NonZeroU8);
 
 impl ClassFields {
-    /// The fields for so many classes, if they are not too many.
+    /// The layout for `n_classes`; `None` unless there are 3 to [`MOST_CLASSES`] classes.
     pub(crate) fn new(n_classes: usize) -> Option<Self> {
         NonZeroU8::new(n_classes as u8).filter(|_| (3..=MOST_CLASSES).contains(&n_classes)).map(ClassFields)
     }
@@ -37,17 +37,17 @@ impl ClassFields {
         self.unit(1) - 1.0
     }
 
-    /// The number of an example of `class`.
+    /// What one example of `class` adds to the number.
     pub(crate) fn unit(self, class: usize) -> f64 {
         if class + 1 == self.n_classes() { 0.0 } else { (1u64 << (self.bits() * class as u32)) as f64 }
     }
 
-    /// The number of examples with so many of each class.
+    /// The number that holds `counts`, the count of each class.
     pub(crate) fn sum(self, counts: &[f64]) -> f64 {
         counts.iter().enumerate().map(|(class, count)| count * self.unit(class)).sum()
     }
 
-    /// The count of each class, first to last.
+    /// The count of each class, first to last, of `examples` examples whose counts are in `sum`.
     pub(crate) fn counts(self, examples: f64, sum: f64) -> impl Iterator<Item = f64> {
         let (mut fields, mask, mut others) = (sum as u64, (1 << self.bits()) - 1, examples);
         (0..self.n_classes()).map(move |class| {

@@ -170,6 +170,13 @@ impl Criterion {
         }
     }
 
+    /// Sets `sums` to those of `count` examples, as [`add_pair`](Self::add_pair) adds them.
+    pub(crate) fn set_pair(&self, sums: &mut Vec<f64>, count: f64, sum: f64) {
+        sums.clear();
+        sums.resize(self.len(), 0.0);
+        self.add_pair(sums, count, sum);
+    }
+
     /// The sum of a pair with the sums `sums`, of a single component or few classes.
     pub(crate) fn sum_of_pair(&self, sums: &[f64]) -> f64 {
         self.class_fields().map_or(sums[FIRST], |classes| classes.sum(self.indicators(sums)))

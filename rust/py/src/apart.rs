@@ -244,8 +244,8 @@ impl Deref for Bytes {
         if self.0.len_bytes() == 0 {
             return &[];
         }
-        // SAFETY: the object keeps the bytes as long as the buffer is held; they follow each other; and nobody writes to what
-        // a task has returned.
+        // SAFETY: the object keeps the bytes alive while the buffer is held; the buffer is contiguous, as `extract` checks; and
+        // no code writes to what a task has returned.
         unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast(), self.0.len_bytes()) }
     }
 }

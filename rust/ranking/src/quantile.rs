@@ -7,7 +7,7 @@ const NORMAL: f64 = 1e5;
 
 /// The quantile of Student's t with `freedom` degrees of freedom; infinite where there are none.
 pub fn quantile(probability: f64, freedom: f64) -> f64 {
-    // Far from zero degrees of freedom the quantiles of statrs take long, and are those of the normal distribution.
+    // For many degrees of freedom statrs is slow, and the quantiles are those of the normal distribution.
     if freedom >= NORMAL {
         return Normal::standard().inverse_cdf(probability);
     }

@@ -237,9 +237,7 @@ impl Grower<'_> {
         match self.items.are_pairs {
             true => {
                 let node = single::Node::new(&self.items.pairs[examples], self.classes);
-                total.clear();
-                total.resize(self.criterion.len(), 0.0);
-                self.criterion.add_pair(total, node.examples, node.sum);
+                self.criterion.set_pair(total, node.examples, node.sum);
             }
             false => self.items.examples(examples, view).total(self.arch, &self.criterion, total),
         }

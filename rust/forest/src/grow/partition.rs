@@ -70,11 +70,8 @@ impl Grower<'_> {
         match open {
             NodeTotals::Single(node) => {
                 let side = single::Node::new(&self.items.pairs[smaller], self.classes);
-                for (sums, node) in [(&mut *left, side), (&mut *total, node)] {
-                    sums.clear();
-                    sums.resize(self.criterion.len(), 0.0);
-                    self.criterion.add_pair(sums, node.examples, node.sum);
-                }
+                self.criterion.set_pair(left, side.examples, side.sum);
+                self.criterion.set_pair(total, node.examples, node.sum);
             }
             NodeTotals::Any => {
                 self.items.examples(smaller, view).total(self.arch, &self.criterion, left);

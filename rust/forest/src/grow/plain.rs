@@ -261,11 +261,8 @@ impl Grower<'_> {
     #[inline(never)]
     fn class_gain(&mut self, left: single::Node, node: single::Node) -> f64 {
         let Grower { criterion, buffers, .. } = self;
-        for (sums, node) in [(&mut buffers.left, left), (&mut buffers.total, node)] {
-            sums.clear();
-            sums.resize(criterion.len(), 0.0);
-            criterion.add_pair(sums, node.examples, node.sum);
-        }
+        criterion.set_pair(&mut buffers.left, left.examples, left.sum);
+        criterion.set_pair(&mut buffers.total, node.examples, node.sum);
         criterion.gain(&buffers.left, &buffers.total)
     }
 }

@@ -10,7 +10,7 @@ pub(crate) type Pair = [f64; 2];
 pub(crate) struct Node {
     pub(crate) examples: f64,
     pub(crate) sum: f64,
-    /// The classes whose counts are in `sum`, if it is not that of a component.
+    /// The layout of the class counts in `sum`; `None` if `sum` is that of a component.
     pub(crate) classes: Option<ClassFields>,
 }
 
