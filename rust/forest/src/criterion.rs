@@ -7,7 +7,7 @@
 //! With node mean m and left sums (W_L, S_L), the decrease of the variance of a component is
 //! (S_L − m·W_L)² / (W_L·W_R), which takes one division and has no cancellation.
 
-use super::class_fields::ClassFields;
+use super::pairs::{ClassFields, CountField, Pair, PairLayout};
 use super::space::{Block, Space};
 
 /// Position of the number of examples, counted with multiplicity.
@@ -34,6 +34,8 @@ pub(crate) struct Criterion {
     pub(crate) is_weighted: bool,
     /// True if the indicators are the classes of a target that is known for all rows, of the same ω.
     pub(crate) is_classes: bool,
+    /// The layout of counts and row weights in one number, or of counts and the first component if rows weigh 1.
+    pub(crate) count_field: Option<CountField>,
 }
 
 impl Criterion {
@@ -46,6 +48,7 @@ impl Criterion {
             n_groups: space.n_groups(),
             is_weighted: space.is_weighted(),
             is_classes: space.is_classes,
+            count_field: space.count_field(),
         }
     }
 
@@ -64,16 +67,28 @@ impl Criterion {
         self.n_partial + self.n_groups > 0
     }
 
-    /// Returns true if there is a single component, known for all rows, and rows weigh 1. An example is then a pair of
-    /// numbers.
+    /// Returns true if there is a single component, known for all rows, and rows weigh 1. All examples are then pairs.
     pub(crate) fn is_single(&self) -> bool {
         self.is_ordered() && !self.is_partial() && !self.is_weighted
     }
 
-    /// The classes as a number, if the components are the classes of a target, not too many, and rows weigh 1.
-    pub(crate) fn class_fields(&self) -> Option<ClassFields> {
-        let fields = ClassFields::new(self.indicator_weight.len());
-        fields.filter(|_| self.is_classes && !self.is_weighted)
+    /// The layout of the sums of examples as a pair; `None` if pairs do not hold them.
+    pub(crate) fn pair_layout(&self) -> Option<PairLayout> {
+        let classes = || ClassFields::new(self.indicator_weight.len()).filter(|_| self.is_classes);
+        match (self.n_whole, self.indicator_weight.len(), self.is_weighted) {
+            _ if self.is_partial() => None,
+            (1, 0, false) => Some(PairLayout::Component),
+            (1, 0, true) => self.count_field.map(PairLayout::Weighted),
+            (2, 0, false) => self.count_field.map(PairLayout::Two),
+            (0, _, false) => classes().map(PairLayout::Classes),
+            _ => None,
+        }
+    }
+
+    /// The layout of pairs that there are.
+    #[inline(always)]
+    fn layout(&self) -> PairLayout {
+        self.pair_layout().expect("the examples are pairs")
     }
 
     /// Returns true if there are labels alone, known for all rows, and rows weigh 1.
@@ -159,27 +174,58 @@ impl Criterion {
         }
     }
 
-    /// Adds `count` examples of row weight 1 whose only component sums up to `sum`, or whose classes are in `sum`.
+    /// The pair of `row` of `block`.
     #[inline(always)]
-    pub(crate) fn add_pair(&self, sums: &mut [f64], count: f64, sum: f64) {
-        sums[EXAMPLES] += count;
-        sums[WEIGHT] += count;
-        match self.class_fields() {
-            Some(classes) => sums[FIRST..].iter_mut().zip(classes.counts(count, sum)).for_each(|(sum, n)| *sum += n),
-            None => sums[FIRST] += sum,
+    pub(crate) fn pair_of_row(&self, block: &Block, row: usize) -> Pair {
+        match self.layout() {
+            PairLayout::Component => [1.0, block.dense(row)[0]],
+            PairLayout::Classes(fields) => {
+                let class = block.indicators(row)[0];
+                let mut pair = [fields.example(), 0.0];
+                if let Some((number, unit)) = fields.unit(class as usize) {
+                    pair[number] += unit;
+                }
+                pair
+            }
+            PairLayout::Weighted(field) => [field.number(1.0, block.weight(row)), block.dense(row)[0]],
+            PairLayout::Two(field) => [field.number(1.0, block.dense(row)[0]), block.dense(row)[1]],
         }
     }
 
-    /// Sets `sums` to those of `count` examples, as [`add_pair`](Self::add_pair) adds them.
-    pub(crate) fn set_pair(&self, sums: &mut Vec<f64>, count: f64, sum: f64) {
-        sums.clear();
-        sums.resize(self.len(), 0.0);
-        self.add_pair(sums, count, sum);
+    /// Adds the examples whose sums are in `pair`.
+    #[inline(always)]
+    pub(crate) fn add_pair(&self, sums: &mut [f64], pair: Pair) {
+        let layout = self.layout();
+        let (count, weight) = layout.count_and_weight(pair[0]);
+        sums[EXAMPLES] += count;
+        sums[WEIGHT] += weight;
+        match layout {
+            PairLayout::Component | PairLayout::Weighted(_) => sums[FIRST] += pair[1],
+            PairLayout::Two(field) => {
+                sums[FIRST] += field.count_and_sum(pair[0]).1;
+                sums[FIRST + 1] += pair[1];
+            }
+            PairLayout::Classes(classes) => {
+                sums[FIRST..].iter_mut().zip(classes.counts(pair)).for_each(|(sum, n)| *sum += n);
+            }
+        }
     }
 
-    /// The sum of a pair with the sums `sums`, of a single component or few classes.
-    pub(crate) fn sum_of_pair(&self, sums: &[f64]) -> f64 {
-        self.class_fields().map_or(sums[FIRST], |classes| classes.sum(self.indicators(sums)))
+    /// Sets `sums` to those of `pair`, as [`add_pair`](Self::add_pair) adds them.
+    pub(crate) fn set_pair(&self, sums: &mut Vec<f64>, pair: Pair) {
+        sums.clear();
+        sums.resize(self.len(), 0.0);
+        self.add_pair(sums, pair);
+    }
+
+    /// The pair with the sums `sums`.
+    pub(crate) fn pair(&self, sums: &[f64]) -> Pair {
+        match self.layout() {
+            PairLayout::Component => [sums[EXAMPLES], sums[FIRST]],
+            PairLayout::Classes(classes) => classes.pair(sums[EXAMPLES], self.indicators(sums).iter().copied()),
+            PairLayout::Weighted(field) => [field.number(sums[EXAMPLES], sums[WEIGHT]), sums[FIRST]],
+            PairLayout::Two(field) => [field.number(sums[EXAMPLES], sums[FIRST]), sums[FIRST + 1]],
+        }
     }
 
     /// The impurity decrease due to splitting `total` into `left` and the rest.

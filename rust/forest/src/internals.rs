@@ -3,6 +3,7 @@
 use pulp::Arch;
 
 use super::criterion::Criterion;
+use super::pairs::{Pair, PairLayout};
 use super::space::Block;
 use super::split::SplitConstraint;
 use super::split::examples::Examples;
@@ -10,7 +11,7 @@ use super::split::kernel::Kernels;
 use super::split::node::Node;
 use super::split::scan::Scratch;
 use super::split::search::Search;
-use super::split::single::{self, Bins, Pair};
+use super::split::single::{self, Bins};
 use ferrank_data::intake::{Intake, Unlabelled};
 use ferrank_data::profile::Profile;
 use ferrank_data::schema::{Problem, Roles};
@@ -35,7 +36,13 @@ impl Single {
     /// The node of these examples.
     pub fn new(codes: Vec<u8>, values: &[f64]) -> Self {
         let pairs: Vec<Pair> = values.iter().map(|&value| [1.0, value]).collect();
-        Single { arch: Arch::new(), codes, node: single::Node::new(&pairs, None), pairs, bins: Bins::new(255) }
+        Single {
+            arch: Arch::new(),
+            codes,
+            node: single::Node::new(&pairs, PairLayout::Component),
+            pairs,
+            bins: Bins::new(255),
+        }
     }
 
     /// Gain of the best cut.

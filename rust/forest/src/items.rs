@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::bag::Bag;
+use super::pairs::{Pair, PairLayout};
 use super::split::examples::Examples;
-use super::split::single::Pair;
+use super::split::single;
 use super::tree_buffer::{CodeTest, MissingSide, NodeTest};
 use super::view::View;
 use ferrank_data::store::Code;
@@ -20,11 +21,10 @@ pub(super) struct Items {
     pub(super) rows: Vec<u32>,
     /// The multiplicity of each row, unless examples are pairs.
     pub(super) counts: Vec<u32>,
-    /// The sums of each example, if examples are pairs: of a single component, known for all rows, of weight 1, or of few
-    /// classes.
+    /// The sums of each example, if examples are pairs.
     pub(super) pairs: Vec<Pair>,
-    /// True if examples are pairs.
-    pub(super) are_pairs: bool,
+    /// The layout of pairs; `None` if examples are none.
+    pub(super) layout: Option<PairLayout>,
 }
 
 impl Items {
@@ -45,13 +45,13 @@ impl Items {
     pub(super) fn take_once(&mut self, rows: impl Iterator<Item = u32>) {
         self.rows.clear();
         self.rows.extend(rows);
-        self.are_pairs = false;
+        self.layout = None;
         self.counts.clear();
         self.counts.resize(self.rows.len(), 1);
     }
 
     fn take_counts(&mut self, counts: &[u32], values: Option<&[f64]>) {
-        self.are_pairs = values.is_some();
+        self.layout = values.map(|_| PairLayout::Component);
         match values {
             Some(values) => {
                 self.pairs.clear();
@@ -67,52 +67,72 @@ impl Items {
         }
     }
 
-    /// Makes pairs of the examples in `range`, which are not yet pairs. `value` gives the value of a row.
-    pub(super) fn make_pairs(&mut self, range: Range<usize>, value: impl Fn(u32) -> f64) {
-        self.are_pairs = true;
+    /// Makes pairs with this `layout` of the examples in `range`, which are not yet pairs. `of_row` gives the pair of a row
+    /// of multiplicity 1.
+    pub(super) fn make_pairs(&mut self, range: Range<usize>, layout: Option<PairLayout>, of_row: impl Fn(u32) -> Pair) {
+        self.layout = layout;
         self.pairs.resize(self.rows.len().max(self.pairs.len()), Pair::default());
         let examples = self.rows[range.clone()].iter().zip(&self.counts[range.clone()]);
         for (pair, (&row, &count)) in self.pairs[range].iter_mut().zip(examples) {
             let count = f64::from(count);
-            *pair = [count, count * value(row)];
+            *pair = of_row(row).map(|number| count * number);
         }
     }
 
     /// The multiplicity of the example at `position`.
     pub(super) fn count(&self, position: usize) -> u32 {
-        if self.are_pairs { self.pairs[position][0] as u32 } else { self.counts[position] }
+        match self.layout {
+            Some(layout) => layout.count_and_weight(self.pairs[position][0]).0 as u32,
+            None => self.counts[position],
+        }
+    }
+
+    pub(super) fn are_pairs(&self) -> bool {
+        self.layout.is_some()
+    }
+
+    /// The node with the examples in `range`, which are pairs.
+    #[inline]
+    pub(super) fn node(&self, range: Range<usize>) -> single::Node {
+        let layout = self.layout.expect("the examples are pairs");
+        single::Node::new(&self.pairs[range], layout)
     }
 
     pub(super) fn examples<'a>(&'a self, range: Range<usize>, view: View<'a>) -> Examples<'a> {
-        let (counts, pairs): (&[u32], &[Pair]) = match self.are_pairs {
+        let (counts, pairs): (&[u32], &[Pair]) = match self.are_pairs() {
             true => (&[], &self.pairs[range.clone()]),
             false => (&self.counts[range.clone()], &[]),
         };
         Examples { block: view.block, rows: &self.rows[range], counts, pairs }
     }
 
-    /// Takes the examples of `from` whose value is known.
-    pub(super) fn take_known<C: Code>(&mut self, from: Examples<'_>, codes: &mut Vec<C>) {
+    /// Takes the examples of `from`, with pairs of this `layout`, whose value is known.
+    pub(super) fn take_known<C: Code>(&mut self, from: Examples<'_>, layout: Option<PairLayout>, codes: &mut Vec<C>) {
         fn known<T: Copy, C: Code>(to: &mut Vec<T>, from: &[T], codes: &[C]) {
             to.clear();
             to.extend(from.iter().zip(codes).filter(|&(_, &code)| code != C::MISSING).map(|(value, _)| *value));
         }
-        self.are_pairs = !from.pairs.is_empty();
+        self.layout = layout;
         known(&mut self.rows, from.rows, codes);
         known(&mut self.counts, from.counts, codes);
         known(&mut self.pairs, from.pairs, codes);
         codes.retain(|&code| code != C::MISSING);
     }
 
-    /// Takes the examples of `from` at `positions`.
-    pub(super) fn take_at(&mut self, from: Examples<'_>, positions: impl Iterator<Item = usize> + Clone) {
+    /// Takes the examples of `from`, with pairs of this `layout`, at `positions`.
+    pub(super) fn take_at(
+        &mut self,
+        from: Examples<'_>,
+        layout: Option<PairLayout>,
+        positions: impl Iterator<Item = usize> + Clone,
+    ) {
         fn at<T: Copy>(to: &mut Vec<T>, from: &[T], positions: impl Iterator<Item = usize>) {
             to.clear();
             if !from.is_empty() {
                 to.extend(positions.map(|position| from[position]));
             }
         }
-        self.are_pairs = !from.pairs.is_empty();
+        self.layout = layout;
         at(&mut self.rows, from.rows, positions.clone());
         at(&mut self.counts, from.counts, positions.clone());
         at(&mut self.pairs, from.pairs, positions);
@@ -124,7 +144,7 @@ impl Items {
         let sides = &sides[..range.len()];
         let goes_left = |i: usize, _| sides[i] == LEFT;
         let start = range.start;
-        if self.are_pairs {
+        if self.are_pairs() {
             return start + self.partition_pairs(range, spill, goes_left);
         }
         let spilled = grown(&mut spill.rows, &mut spill.counts, range.len());

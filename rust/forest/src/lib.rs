@@ -30,7 +30,7 @@
 //! |---|---|
 //! | settings | [`params`](ForestParams), [`score`](Score), `validation` |
 //! | read and code the data | `prepared`; `parts` for data sets in parts |
-//! | targets → components of one impurity | `space`, `criterion`, `class_fields`, `contrasts` |
+//! | targets → components of one impurity | `space`, `criterion`, `pairs`, `contrasts` |
 //! | rows of a tree | `bag`; `companions` for trees from which standard errors follow |
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
 //! | growth of trees whose rows do not fit into memory | `external` |
@@ -67,7 +67,6 @@
 pub mod apart;
 mod bag;
 mod candidates;
-mod class_fields;
 mod code_records;
 mod companion_scores;
 mod companions;
@@ -86,6 +85,7 @@ mod items;
 mod kept;
 mod model_error;
 mod oob;
+mod pairs;
 mod params;
 mod parts;
 mod pieces;

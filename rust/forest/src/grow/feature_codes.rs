@@ -24,11 +24,12 @@ pub(super) struct FeatureCodes<'a> {
     pub(super) fits_batch: bool,
     /// True if missing values are information, and there are some.
     pub(super) has_missing: bool,
+    arch: Arch,
 }
 
 impl<'a> FeatureCodes<'a> {
     /// The codes of each feature.
-    pub(super) fn all(context: GrowContext<'a>) -> Vec<FeatureCodes<'a>> {
+    pub(super) fn all(context: GrowContext<'a>, arch: Arch) -> Vec<FeatureCodes<'a>> {
         let store = context.store;
         let is_informative = context.is_informative();
         let features = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| FeatureCodes {
@@ -37,6 +38,7 @@ impl<'a> FeatureCodes<'a> {
             values: context.values(feature),
             fits_batch: (is_informative || !coding.has_missing) && matches!(coding.scale, Scale::Numeric(_)),
             has_missing: is_informative && coding.has_missing,
+            arch,
         });
         features.collect()
     }
@@ -77,33 +79,44 @@ impl<'a> FeatureCodes<'a> {
         batch: &mut Batch,
         random: &mut Stream,
     ) -> bool {
+        let mut is_missing = false;
         let varies = batch.add(feature, |keys| match self.values {
             // A missing value has no value.
-            Some(values) => fill(keys, codes, |code| values.get(code.index()).copied().unwrap_or(f64::INFINITY)),
+            Some(values) => {
+                let value = |code: C| values.get(code.index()).copied().unwrap_or(f64::INFINITY);
+                fill(keys, codes, |code| {
+                    is_missing |= code == C::MISSING;
+                    value(code)
+                })
+            }
+            None if self.has_missing => fill(keys, codes, |code| {
+                is_missing |= code == C::MISSING;
+                code.index() as f64
+            }),
             None => fill(keys, codes, |code| code.index() as f64),
         });
-        if !varies || self.has_missing && self.place_missing::<C>(batch, random) {
-            return varies;
+        match (varies, self.values) {
+            (false, _) => {}
+            _ if is_missing && self.has_missing => self.place_missing::<C>(batch, random),
+            (_, Some(_)) => batch.set_share(random.random()),
+            (_, None) => {}
         }
-        if self.values.is_some() {
-            batch.set_share(random.random());
-        }
-        true
+        varies
     }
 
-    /// If some values are missing in the last row of `batch`: adds a row for the other side, or places them at random
-    /// and draws the random cut. Returns true if some values are missing.
+    /// Adds a row for the other side of the missing values in the last row of `batch`, or places them at random and draws
+    /// the random cut.
     #[inline(never)]
-    fn place_missing<C: Code>(&self, batch: &mut Batch, random: &mut Stream) -> bool {
+    fn place_missing<C: Code>(&self, batch: &mut Batch, random: &mut Stream) {
         let missing = if self.values.is_some() { f64::INFINITY } else { C::MISSING.index() as f64 };
-        let Some((low, high)) = batch.ends_below(missing) else { return false };
+        let (low, high) = batch.ends_below(self.arch, missing);
         if self.values.is_none() {
             batch.set_missing(MissingSide::Right, high);
             if low < high {
-                batch.repeat_last(|key| if key == missing { low } else { key });
+                batch.repeat_last(self.arch, missing, low);
                 batch.set_missing(MissingSide::Left, f64::INFINITY);
             }
-            return true;
+            return;
         }
         match random_side(low < high, random) {
             // A cut at 0, which is the test whether the value is known.
@@ -120,13 +133,12 @@ impl<'a> FeatureCodes<'a> {
                 batch.set_share(random.random());
             }
         }
-        true
     }
 }
 
 /// Writes the key of each of `codes`. Returns true if they vary.
 #[inline(always)]
-fn fill<C: Code>(keys: &mut [f64], codes: impl Iterator<Item = C> + Clone, key: impl Fn(C) -> f64) -> bool {
+fn fill<C: Code>(keys: &mut [f64], codes: impl Iterator<Item = C> + Clone, mut key: impl FnMut(C) -> f64) -> bool {
     let Some(first) = codes.clone().next() else { return false };
     let mut varies = false;
     for (to, code) in keys.iter_mut().zip(codes) {

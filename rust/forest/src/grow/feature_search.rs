@@ -62,12 +62,16 @@ impl FeatureSearch<'_> {
         let (mut share, mut missing) = (1.0, 0.0);
         let is_informative = context.is_informative();
         if !is_informative && coding.has_missing && codes.contains(&C::MISSING) {
-            buffers.known.take_known(examples, codes);
+            let layout = match open {
+                NodeTotals::Single(node) => Some(node.layout),
+                NodeTotals::Any => None,
+            };
+            buffers.known.take_known(examples, layout, codes);
             examples = buffers.known.examples(0..codes.len(), view);
             let (known, known_weight);
             if let NodeTotals::Single(node) = &mut open {
-                *node = single::Node::new(examples.pairs, node.classes);
-                (known, known_weight) = (node.examples, node.examples);
+                *node = single::Node::new(examples.pairs, node.layout);
+                (known, known_weight) = (node.examples(), node.weight());
             } else {
                 examples.total(arch, criterion, &mut buffers.known_node.total);
                 buffers.known_node.open(criterion);

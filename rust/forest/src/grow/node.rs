@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::state::{Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode};
 use crate::context::LARGE_NODE;
 use crate::criterion::WEIGHT;
+use crate::pairs::{Pair, PairLayout};
 use crate::params::Ensemble;
-use crate::split::single;
 use crate::tree_buffer::BufferedNode;
 use crate::view::View;
 use ferrank_runtime::error::Result;
@@ -20,7 +20,7 @@ impl Grower<'_> {
         let range = pending.examples.clone();
         let open = self.open(view, &pending);
         let (examples, weight) = match open {
-            NodeTotals::Single(node) => (node.examples, node.examples),
+            NodeTotals::Single(node) => (node.examples(), node.weight()),
             NodeTotals::Any => (self.buffers.node.examples(), self.buffers.node.weight()),
         };
         if self.criterion.is_partial() && !pending.tracked.is_empty() {
@@ -88,11 +88,8 @@ impl Grower<'_> {
         let total = &mut self.buffers.node.total;
         match pending.sums {
             KnownSums::Single(node) => return NodeTotals::Single(node),
-            KnownSums::Nothing if self.items.are_pairs => {
-                return NodeTotals::Single(single::Node::new(
-                    &self.items.pairs[pending.examples.clone()],
-                    self.classes,
-                ));
+            KnownSums::Nothing if self.items.are_pairs() => {
+                return NodeTotals::Single(self.items.node(pending.examples.clone()));
             }
             KnownSums::Nothing => {
                 self.items.examples(pending.examples.clone(), view).total(self.arch, &self.criterion, total);
@@ -116,10 +113,14 @@ impl Grower<'_> {
 
     /// Returns true if all examples have the same component values.
     fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
-        if self.items.are_pairs {
-            let pairs = &self.items.pairs[range];
-            let [count, sum] = pairs[0];
-            return pairs.iter().all(|&[c, s]| s * count == sum * c);
+        match self.items.layout {
+            Some(layout) if layout.has_plain_count() => {
+                let pairs = &self.items.pairs[range];
+                let [count, sum] = pairs[0];
+                return pairs.iter().all(|&[c, s]| s * count == sum * c);
+            }
+            Some(layout) => return self.is_pure_in_pairs(range, layout),
+            None => {}
         }
         let block = view.block;
         if !block.weights.is_empty() {
@@ -148,5 +149,32 @@ impl Grower<'_> {
             spread += f64::from(count) * squares.sum::<f64>() / weight;
             spread <= 0.25 * LEAST_GAIN * all
         })
+    }
+
+    /// The same where examples are pairs whose first number is not the count alone.
+    #[inline(never)]
+    fn is_pure_in_pairs(&self, range: Range<usize>, layout: PairLayout) -> bool {
+        let pairs = &self.items.pairs[range.clone()];
+        match layout {
+            PairLayout::Component | PairLayout::Classes(_) | PairLayout::Two(_) => {
+                let count_of = |pair: Pair| layout.count_and_weight(pair[0]).0;
+                let ([first, second], count) = (pairs[0], count_of(pairs[0]));
+                pairs.iter().all(|&pair| {
+                    let ([f, s], c) = (pair, count_of(pair));
+                    f * count == first * c && s * count == second * c
+                })
+            }
+            // As in `is_pure_in_weights`.
+            PairLayout::Weighted(field) => {
+                let node = self.items.node(range);
+                let (all, mean) = (node.weight(), node.sum() / node.weight());
+                let mut spread = 0.0;
+                pairs.iter().all(|&[first, sum]| {
+                    let (_, weight) = field.count_and_sum(first);
+                    spread += (sum - mean * weight).powi(2) / weight;
+                    spread <= 0.25 * LEAST_GAIN * all
+                })
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition};
 use crate::candidates::Candidate;
 use crate::context::GrowContext;
-use crate::criterion::{EXAMPLES, WEIGHT};
+use crate::criterion::WEIGHT;
 use crate::items::{LEFT, MISSING, RIGHT, write_sides};
 use crate::split::batch::Batch;
 use crate::split::single;
@@ -69,9 +69,8 @@ impl Grower<'_> {
         let smaller = if is_smaller { range.start..middle } else { middle..range.end };
         match open {
             NodeTotals::Single(node) => {
-                let side = single::Node::new(&self.items.pairs[smaller], self.classes);
-                self.criterion.set_pair(left, side.examples, side.sum);
-                self.criterion.set_pair(total, node.examples, node.sum);
+                self.criterion.set_pair(left, self.items.node(smaller).pair);
+                self.criterion.set_pair(total, node.pair);
             }
             NodeTotals::Any => {
                 self.items.examples(smaller, view).total(self.arch, &self.criterion, left);
@@ -105,12 +104,8 @@ impl Grower<'_> {
     /// Keeps the sums of both sides for their nodes.
     fn sums_of_children(&mut self) -> [KnownSums; 2] {
         let (left, total) = (&self.buffers.left, &self.buffers.total);
-        if self.items.are_pairs {
-            let [left, total] = [left, total].map(|sums| single::Node {
-                examples: sums[EXAMPLES],
-                sum: self.criterion.sum_of_pair(sums),
-                classes: self.classes,
-            });
+        if let Some(layout) = self.items.layout {
+            let [left, total] = [left, total].map(|sums| single::Node { pair: self.criterion.pair(sums), layout });
             return [left, total.without(left)].map(KnownSums::Single);
         }
         let of_right = self.totals.len();

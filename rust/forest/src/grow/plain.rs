@@ -1,4 +1,4 @@
-//! Nodes of plain data: a single dense component or few classes, row weights 1, all features numeric, codes in one chunk.
+//! Nodes of plain data: examples are pairs, all features numeric, codes in one chunk.
 //! Features are known for all rows, or missing values are information.
 //!
 //! A fully grown tree has many nodes with a handful of examples, so that the cost per node and per feature dominates
@@ -12,6 +12,7 @@ use super::feature_codes::{FeatureCodes, NOT_SPARSE};
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
 use crate::criterion::contrast;
+use crate::pairs::PairLayout;
 use crate::params::Ensemble;
 use crate::split::batch::Batch;
 use crate::split::single;
@@ -43,23 +44,22 @@ impl Grower<'_> {
         self.check(range.len())?;
         let node = match pending.sums {
             KnownSums::Single(node) => node,
-            _ => single::Node::new(&self.items.pairs[range.clone()], self.classes),
+            _ => self.items.node(range.clone()),
         };
-        self.keep_node(&pending, node.examples, node.examples);
-        if !self.may_split(view, &pending, node.examples) {
+        let (examples, weight) = node.layout.count_and_weight(node.pair[0]);
+        self.keep_node(&pending, examples, weight);
+        if !self.may_split(view, &pending, examples) {
             return Ok(false);
         }
         let found = match self.context.params.ensemble {
             _ if self.kernels.in_batch(range.len()) => self.batch_cut(chunk, &pending, node),
-            Ensemble::ExtraTrees => {
-                self.search(view, &pending, NodeTotals::Single(node), (node.examples, node.examples))?
-            }
+            Ensemble::ExtraTrees => self.search(view, &pending, NodeTotals::Single(node), (examples, weight))?,
             Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &pending, node)?,
         };
         let Some(partition) = found.and_then(|found| self.partition_plain(chunk, &pending, node, found)) else {
             return Ok(false);
         };
-        self.split(&pending, node.examples, partition, stack);
+        self.split(&pending, weight, partition, stack);
         Ok(true)
     }
 
@@ -232,37 +232,39 @@ impl Grower<'_> {
         let (Candidate { feature, test, .. }, range) = (found, pending.examples.clone());
         let [left, right] = match 2 * (middle - range.start) <= range.len() {
             true => {
-                let left = single::Node::new(&items.pairs[range.start..middle], node.classes);
+                let left = items.node(range.start..middle);
                 [left, node.without(left)]
             }
             false => {
-                let right = single::Node::new(&items.pairs[middle..range.end], node.classes);
+                let right = items.node(middle..range.end);
                 [node.without(right), right]
             }
         };
         // The gain of this cut. The search returned the greatest of the gains that tie.
-        let gain = match node.classes {
-            None => node.gain([left.examples, left.sum]),
-            Some(_) => self.class_gain(left, node),
+        let gain = match node.layout {
+            PairLayout::Component => node.gain(left.pair),
+            _ => self.pair_gain(left, node),
         };
-        let missing_left = test.missing_left(left.examples, right.examples);
+        let missing_left = test.missing_left(left.weight(), right.weight());
         let split = BufferedSplit { feature, test: test.test, missing_left, gain };
         if self.keeps_contrasts && gain > LEAST_GAIN {
             let contrasts = &mut self.tree_buffer.contrasts;
-            match node.classes {
-                None => contrasts.add_single(contrast(left.sum, left.examples, node.sum, node.examples)),
-                Some(_) => contrasts.add(&self.criterion, &self.buffers.left, &self.buffers.total),
+            match node.layout {
+                PairLayout::Component => {
+                    contrasts.add_single(contrast(left.sum(), left.weight(), node.sum(), node.weight()));
+                }
+                _ => contrasts.add(&self.criterion, &self.buffers.left, &self.buffers.total),
             }
         }
         (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(KnownSums::Single) })
     }
 
-    /// The gain of splitting `node` with classes into `left` and the rest, whose sums are left in the buffers.
+    /// The gain of splitting `node` into `left` and the rest, whose sums are left in the buffers.
     #[inline(never)]
-    fn class_gain(&mut self, left: single::Node, node: single::Node) -> f64 {
+    fn pair_gain(&mut self, left: single::Node, node: single::Node) -> f64 {
         let Grower { criterion, buffers, .. } = self;
-        criterion.set_pair(&mut buffers.left, left.examples, left.sum);
-        criterion.set_pair(&mut buffers.total, node.examples, node.sum);
+        criterion.set_pair(&mut buffers.left, left.pair);
+        criterion.set_pair(&mut buffers.total, node.pair);
         criterion.gain(&buffers.left, &buffers.total)
     }
 }

@@ -10,6 +10,7 @@ use super::node_entries::{Entry, NodeEntries};
 use super::state::{CodeBuffer, Grower, KnownSums, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
 use crate::items::{LEFT, RIGHT};
+use crate::pairs::Pair;
 use crate::split::{Cut, SplitConstraint, single};
 use crate::tree_buffer::{CodeTest, MissingSide, lowest_above};
 use crate::view::View;
@@ -30,17 +31,18 @@ impl Grower<'_> {
         self.check(range.len())?;
         let node = match pending.sums {
             KnownSums::Single(node) => node,
-            _ => single::Node::new(&self.items.pairs[range], self.classes),
+            _ => self.items.node(range),
         };
-        self.keep_node(&pending, node.examples, node.examples);
-        if !self.may_split(view, &pending, node.examples) {
+        let (examples, weight) = node.layout.count_and_weight(node.pair[0]);
+        self.keep_node(&pending, examples, weight);
+        if !self.may_split(view, &pending, examples) {
             return Ok(false);
         }
         let Some(mut entries) = self.entries.take() else { return Ok(false) };
         let partition = self.sparse_partition(view, &pending, node, &mut entries);
         self.entries = Some(entries);
         let Some(partition) = partition? else { return Ok(false) };
-        self.split(&pending, node.examples, partition, stack);
+        self.split(&pending, weight, partition, stack);
         Ok(true)
     }
 
@@ -167,7 +169,7 @@ fn in_bands<C: Stored>(
     arch: Arch,
     CodeBuffer { codes, bins }: &mut CodeBuffer<C>,
     n_codes: usize,
-    pairs: &[single::Pair],
+    pairs: &[Pair],
     node: single::Node,
     constraint: SplitConstraint,
 ) -> (bool, Option<Cut>) {

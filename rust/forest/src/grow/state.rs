@@ -8,11 +8,11 @@ use pulp::Arch;
 use super::feature_codes::FeatureCodes;
 use super::node_entries::NodeEntries;
 use crate::candidates::SplitCandidates;
-use crate::class_fields::ClassFields;
 use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::items::Items;
 use crate::model_error::{RowSample, TrackedRows};
+use crate::pairs::PairLayout;
 use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
 use crate::scores::{SplitScores, oob_needs};
@@ -90,11 +90,11 @@ pub(crate) struct Grower<'a> {
     pub(super) tree: u64,
     pub(super) arch: Arch,
     pub(super) criterion: Criterion,
-    /// The classes, if the examples of nodes that are small enough for it are pairs with classes in them.
-    pub(super) classes: Option<ClassFields>,
+    /// The layout of the examples of nodes that are small enough for it; `None` if no examples are pairs.
+    pub(super) layout: Option<PairLayout>,
     /// The choice for the node that is grown.
     pub(super) kernels: Kernels,
-    /// With classes, the other choice: for nodes whose examples are pairs, or for those whose examples are not.
+    /// The other choice: for nodes whose examples are pairs, or for those whose examples are not.
     pub(super) other_kernels: Kernels,
     /// n_features
     pub(super) features: Vec<FeatureCodes<'a>>,
@@ -141,7 +141,7 @@ impl<'a> Grower<'a> {
             let codings = store.codings.iter().zip(&store.slots).filter(|(_, slot)| is_of_type(slot));
             codings.map(|(coding, _)| coding.n_codes()).max().unwrap_or(0)
         };
-        let features = FeatureCodes::all(context);
+        let features = FeatureCodes::all(context, arch);
         let needs = oob_needs(context.params);
         let rows_per_feature = if features.iter().any(|find| find.has_missing) { 2 } else { 1 };
         let is_plain = !context.params.by_target && features.iter().all(|find| find.fits_batch);
@@ -150,7 +150,7 @@ impl<'a> Grower<'a> {
             context,
             tree: 0,
             arch,
-            classes: criterion.class_fields().filter(|_| is_plain && !at_random),
+            layout: criterion.pair_layout().filter(|_| is_single || is_plain && !at_random),
             kernels: Kernels::new(arch, &criterion, at_random),
             other_kernels: Kernels::for_pairs(arch),
             is_plain,

@@ -34,11 +34,11 @@ impl Grower<'_> {
         wide.codes.extend(found.iter().map(|entry| entry.code));
         let Buffers { known, node, feature_sums: sums, .. } = buffers;
         let positions = found.iter().map(|entry| entry.position as usize);
-        known.take_at(items.examples(range.clone(), view), positions);
+        known.take_at(items.examples(range.clone(), view), items.layout, positions);
         sums.reset(SumLayout::new(criterion), coding.n_codes());
         sums.add(*arch, criterion, known.examples(0..wide.codes.len(), view), &wide.codes);
         match open {
-            NodeTotals::Single(node) => sums.add_rest(zero.into(), &[node.examples, node.sum]),
+            NodeTotals::Single(node) => sums.add_rest(zero.into(), &node.pair),
             NodeTotals::Any => sums.add_rest(zero.into(), &node.total),
         }
         let sums = sums.to_full();

@@ -29,6 +29,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::pairs::CountField;
 use ferrank_data::schema::Task;
 use ferrank_data::store::{CodeStore, Columns, Origin, TargetColumn};
 use ferrank_runtime::error::Result;
@@ -245,6 +246,14 @@ impl Space {
         let listed = size_of::<u32>() * n_listed;
         let indicators = if self.listed.is_empty() { 0 } else { size_of::<usize>() + listed };
         size_of::<f64>() * (self.width() + usize::from(self.is_weighted())) + indicators
+    }
+
+    /// The layout of counts and row weights in one number, or of counts and the first component if rows weigh 1.
+    pub(crate) fn count_field(&self) -> Option<CountField> {
+        match self.weighing {
+            Some(weighing) => weighing.count_field(),
+            None => self.dense.first().and_then(Dense::count_field),
+        }
     }
 
     /// Returns true if rows have weights that differ.

@@ -1,6 +1,7 @@
 //! From values to components: centred, scaled by the square root of the weight, and rounded to a grid on which sums are
 //! exact.
 
+use crate::pairs::CountField;
 use ferrank_data::labels::LabelColumn;
 use ferrank_data::profile::MISSING_U16;
 use ferrank_data::store::{Columns, Origin, TargetColumn};
@@ -82,8 +83,14 @@ impl Dense {
     /// The component of the value `y`, times the `weight` of the row.
     #[inline(always)]
     pub(super) fn value(&self, y: f64, weight: f64) -> f64 {
-        let Scaling { scale, middle, mean, grid } = self.scaling;
+        let Scaling { scale, middle, mean, grid, .. } = self.scaling;
         grid.round(weight * scale * (y - middle - mean))
+    }
+
+    /// The layout of counts and the component in one number.
+    pub(super) fn count_field(&self) -> Option<CountField> {
+        let Scaling { most, grid, .. } = self.scaling;
+        CountField::new(grid.0.log2() as i32, most.log2().ceil() as i32)
     }
 }
 
@@ -93,6 +100,8 @@ pub(super) struct Scaling {
     scale: f64,
     middle: f64,
     mean: f64,
+    /// The greatest magnitude.
+    most: f64,
     grid: Grid,
 }
 
@@ -101,11 +110,16 @@ pub(super) struct Scaling {
 pub(super) struct Weighing {
     scale: f64,
     grid: Grid,
+    count_field: Option<CountField>,
 }
 
 impl Weighing {
     pub(super) fn of(self, weight: f64) -> f64 {
         self.grid.round(weight / self.scale)
+    }
+
+    pub(super) fn count_field(self) -> Option<CountField> {
+        self.count_field
     }
 }
 
@@ -126,7 +140,9 @@ impl<'a> RowWeights<'a> {
         // The greatest weight is scaled to (1/2, 1], so that no sum overflows. The scale is a power of two, so that
         // equal sums of weights stay equal.
         let scale = max.log2().ceil().exp2();
-        RowWeights { weights, weighing: Some(Weighing { scale, grid: Grid::for_sums(1.0, rows) }), rows }
+        let weighing = Weighing { scale, grid: Grid::for_sums(1.0, rows), count_field: None };
+        let count_field = CountField::of_weights(weights.iter().map(|&weight| weighing.of(weight)));
+        RowWeights { weights, weighing: Some(Weighing { count_field, ..weighing }), rows }
     }
 
     fn of(&self, row: usize) -> f64 {
@@ -173,7 +189,8 @@ impl<'a> RowWeights<'a> {
 
     fn centred(&self, raw: &Raw<'_>, scale: f64, middle: f64, mean: f64) -> Scaling {
         let farthest = (raw.max - middle - mean).max(middle + mean - raw.min);
-        Scaling { scale, middle, mean, grid: Grid::for_sums(farthest * scale, self.rows) }
+        let most = farthest * scale;
+        Scaling { scale, middle, mean, most, grid: Grid::for_sums(most, self.rows) }
     }
 
     /// The Gini index of the classes.

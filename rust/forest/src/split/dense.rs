@@ -10,10 +10,10 @@ use super::gain::GainFormula;
 use super::node::Node;
 use super::prefix::Prefixes;
 use super::search::Search;
-use super::single::Pair;
 use super::values::vectors_of;
 use super::{Best, Cut};
 use crate::criterion::Criterion;
+use crate::pairs::Pair;
 use ferrank_data::store::Code;
 
 /// A task on the examples of a node with sums in registers.

@@ -2,9 +2,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::single::Pair;
 use super::vectors::add_times;
 use crate::criterion::{Criterion, EXAMPLES, FIRST, WEIGHT};
+use crate::pairs::Pair;
 use crate::space::Block;
 
 /// The examples of a node: rows of the block and their multiplicities.
@@ -14,7 +14,7 @@ pub(crate) struct Examples<'a> {
     pub(crate) rows: &'a [u32],
     /// The multiplicity of each row; empty if there are pairs.
     pub(crate) counts: &'a [u32],
-    /// The sums of each example, for a single component or few classes; otherwise empty.
+    /// The sums of each example, if these are pairs; otherwise empty.
     pub(crate) pairs: &'a [Pair],
 }
 
@@ -36,7 +36,7 @@ impl Examples<'_> {
     #[inline(always)]
     pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
         match self.pairs.get(i) {
-            Some(&[count, sum]) => criterion.add_pair(sums, count, sum),
+            Some(&pair) => criterion.add_pair(sums, pair),
             None => criterion.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
         }
     }

@@ -140,16 +140,22 @@ fn tables() -> impl Strategy<Value = (Coded, Bag)> {
     })
 }
 
-/// Numeric features with codes of both types, some missing, and one target: a number, or up to 8 classes.
+/// What the columns of a row of [`plain_tables`] are made of.
+type Row = (i32, i32, i32, i32, u32, [u8; 3]);
+
+/// Numeric features with codes of both types, some missing, and one target, a number or up to 11 classes, or two
+/// numbers; with row weights in some tables.
 fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
     let row = (0..1000i32, 0..300i32, 0..3i32, -40..40i32, 0..4u32, any::<[u8; 3]>());
     let rows = (vec(row, 2..600), prop_oneof![Just(0u8), Just(2), Just(30), Just(200)]);
     // Rows drawn often make nodes that are too large for pairs of classes.
-    let target = (prop_oneof![Just(None), (2..9i32).prop_map(Some)], prop_oneof![Just(1u32), Just(20)]);
-    (rows, prop_oneof![Just(8usize), Just(255), Just(65_535)], target).prop_filter_map(
+    let target = (prop_oneof![Just(None), (2..12i32).prop_map(Some)], prop_oneof![Just(1u32), Just(20)], any::<bool>());
+    let weights: fn(&Row) -> f64 = |row| f64::from(1 + row.2);
+    let fractions: fn(&Row) -> f64 = |row| if row.2 == 0 { 1e-300 } else { f64::from(row.3 + 50) / 7.0 };
+    let weights = prop_oneof![3 => Just(None), 1 => Just(Some(weights)), 1 => Just(Some(fractions))];
+    (rows, prop_oneof![Just(8usize), Just(255), Just(65_535)], target, weights).prop_filter_map(
         "an empty bag",
-        |((rows, gone), bins, (n_classes, times))| {
-            type Row = (i32, i32, i32, i32, u32, [u8; 3]);
+        |((rows, gone), bins, (n_classes, times, is_two), weights)| {
             let column = |of: fn(&Row) -> i32, number: usize| {
                 let known = |row: &Row| (number == 3 || row.5[number] >= gone).then(|| f64::from(of(row)));
                 Arc::new(rows.iter().map(known).collect::<Float64Array>()) as ArrayRef
@@ -159,13 +165,19 @@ fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
                 StringArray::from_iter_values(rows.iter().map(|row| (number(row) / 9).rem_euclid(n).to_string()))
             };
             let target = n_classes.map_or(column(number, 3), |n| Arc::new(class(n)) as ArrayRef);
-            let batch = table(vec![
+            let mut columns = vec![
                 ("most", column(|row| row.0, 0)),
                 ("many", column(|row| row.1, 1)),
                 ("few", column(|row| row.2, 2)),
                 ("y", target),
-            ]);
-            let coded = Coded::new(&batch, &["y"], None, bins);
+            ];
+            columns.extend(
+                weights.map(|of| ("w", Arc::new(Float64Array::from_iter_values(rows.iter().map(of))) as ArrayRef)),
+            );
+            let is_two = is_two && n_classes.is_none();
+            columns.extend(is_two.then(|| ("t", column(|row| row.3 * (row.1 - 150), 3))));
+            let targets: &[&str] = if is_two { &["y", "t"] } else { &["y"] };
+            let coded = Coded::new(&table(columns), targets, None, bins);
             let bag = bag(&rows.iter().map(|row| times * row.4).collect::<Vec<u32>>());
             (!bag.rows.is_empty()).then_some((coded, bag))
         },

@@ -4,9 +4,9 @@ use bytemuck::cast_slice;
 use pulp::{Simd, WithSimd};
 
 use super::row::Row;
+use crate::pairs::Pair;
 use crate::split::gain::{GainFormula, PairGain};
 use crate::split::gram::{self, Gram};
-use crate::split::single::Pair;
 
 /// 0, 1, 2, …
 const POSITIONS: [f64; gram::MOST] = {
@@ -52,7 +52,7 @@ pub(super) fn left_sums<S: Simd, const VECTORS: usize, const SUMS: usize>(
     sums
 }
 
-/// A single component, or few classes: the gain follows from the sums of pairs.
+/// The gain follows from the sums of pairs.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<'a, G> {
     pub(super) pairs: &'a [Pair],

@@ -9,11 +9,11 @@ use pulp::{Arch, Simd};
 use super::every_cut::{Measure, left_sums};
 use super::{Batch, gram};
 use crate::criterion::Criterion;
+use crate::pairs::Pair;
 use crate::split::SplitConstraint;
 use crate::split::examples::Examples;
 use crate::split::gain::GainFormula;
 use crate::split::node::Node;
-use crate::split::single::Pair;
 
 /// The most sums: counts, weights if there are some, and components.
 const MOST_SUMS: usize = 4;

@@ -16,9 +16,10 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::gain::{GainFormula, GainVisitor, PairGain};
 use super::gram::{self, Gram};
-use super::single::{Node, Pair};
+use super::single::Node;
 use super::{STEP, SplitConstraint, node};
 use crate::criterion::{Criterion, ties};
+use crate::pairs::Pair;
 use crate::tree_buffer::{MissingSide, lowest_above};
 use every_cut::{EveryCut, Measure, Pairs, Products};
 pub(crate) use few_sums::{FewSums, SumKind};
@@ -109,18 +110,17 @@ impl Batch {
         }
     }
 
-    /// The lowest and the highest key of the last row below `missing`, if it has that key, too.
-    pub(crate) fn ends_below(&self, missing: f64) -> Option<(f64, f64)> {
-        let start = (self.rows.len() - 1) * self.width;
-        let keys = &self.keys[start..start + self.n];
-        let (mut low, mut high, mut any) = (f64::INFINITY, f64::NEG_INFINITY, false);
-        for &key in keys {
-            let is_known = key < missing;
-            any |= !is_known;
-            low = if is_known && key < low { key } else { low };
-            high = if is_known && key > high { key } else { high };
+    /// The lowest and the highest key of the last row below `missing`.
+    pub(crate) fn ends_below(&self, arch: Arch, missing: f64) -> (f64, f64) {
+        struct Ends<'a>(&'a [f64], f64);
+        impl WithSimd for Ends<'_> {
+            type Output = (f64, f64);
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, simd: S) -> (f64, f64) {
+                random_cut::extremes_below(simd, self.0, self.1)
+            }
         }
-        (any && low <= high).then_some((low, high))
+        arch.dispatch(Ends(&self.keys[(self.rows.len() - 1) * self.width..][..self.width], missing))
     }
 
     /// Changes the keys of the last row.
@@ -129,12 +129,24 @@ impl Batch {
         self.keys[start..start + self.n].iter_mut().for_each(|key| *key = to(*key));
     }
 
-    /// Adds the last row again, with changed keys.
-    pub(crate) fn repeat_last(&mut self, to: impl Fn(f64) -> f64) {
-        let end = self.rows.len() * self.width;
+    /// Adds the last row again, with the key `to` where it has the key `from`.
+    pub(crate) fn repeat_last(&mut self, arch: Arch, from: f64, to: f64) {
+        struct Replaced<'a>(&'a [f64], &'a mut [f64], [f64; 2]);
+        impl WithSimd for Replaced<'_> {
+            type Output = ();
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, simd: S) {
+                let Replaced(keys, changed, ends) = self;
+                let [from, to] = ends.map(|key| simd.splat_f64s(key));
+                for (&key, changed) in S::as_simd_f64s(keys).0.iter().zip(S::as_mut_simd_f64s(changed).0) {
+                    *changed = simd.select_f64s(simd.equal_f64s(key, from), to, key);
+                }
+            }
+        }
+        let start = (self.rows.len() - 1) * self.width;
         self.rows.extend_from_within(self.rows.len() - 1..);
-        self.keys.copy_within(end - self.width..end, end);
-        self.change_last(to);
+        let (keys, changed) = self.keys[start..][..2 * self.width].split_at_mut(self.width);
+        arch.dispatch(Replaced(keys, changed, [from, to]));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -159,7 +171,7 @@ impl Batch {
         self.width
     }
 
-    /// Judges all cuts of the candidates, for a single component or few classes.
+    /// Judges all cuts of the candidates, from the pairs of the examples.
     pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
         GainFormula::new(node, constraint).visit(JudgePairs { batch: self, arch, pairs });
     }

@@ -4,10 +4,10 @@ use pulp::{Simd, WithSimd};
 
 use super::row::Row;
 use crate::criterion::Criterion;
+use crate::pairs::Pair;
 use crate::split::gain::{GainFormula, PairGain};
 use crate::split::gram::{self, Gram};
 use crate::split::random_test::threshold;
-use crate::split::single::Pair;
 use crate::split::{STEP, dense, node, values};
 
 /// The sums of the left side of a random cut, and the gain that follows from them.
@@ -122,7 +122,7 @@ impl RandomCut<'_> {
         for (rows, keys) in self.rows.chunks_mut(STEP).zip(self.keys.chunks(STEP * self.width)) {
             let (mut counts, mut sums) = ([0.0; STEP], [0.0; STEP]);
             for (i, (row, keys)) in rows.iter_mut().zip(keys.chunks_exact(self.width)).enumerate() {
-                let (low, high) = extremes(simd, keys);
+                let (low, high) = extremes_below(simd, keys, f64::INFINITY);
                 row.threshold = threshold(low, high, row.share);
                 [counts[i], sums[i]] = side.sums(simd, keys, row.threshold);
             }
@@ -138,15 +138,15 @@ impl RandomCut<'_> {
     }
 }
 
-/// The least and the greatest of the finite `keys`.
+/// The least and the greatest of the `keys` below `end`.
 #[inline(always)]
-fn extremes<S: Simd>(simd: S, keys: &[f64]) -> (f64, f64) {
-    let infinite = simd.splat_f64s(f64::INFINITY);
+pub(super) fn extremes_below<S: Simd>(simd: S, keys: &[f64], end: f64) -> (f64, f64) {
+    let end = simd.splat_f64s(end);
     let lowest = simd.splat_f64s(f64::NEG_INFINITY);
-    let (mut low, mut high) = (infinite, lowest);
+    let (mut low, mut high) = (simd.splat_f64s(f64::INFINITY), lowest);
     for &keys in S::as_simd_f64s(keys).0 {
         low = simd.min_f64s(low, keys);
-        high = simd.max_f64s(high, simd.select_f64s(simd.less_than_f64s(keys, infinite), keys, lowest));
+        high = simd.max_f64s(high, simd.select_f64s(simd.less_than_f64s(keys, end), keys, lowest));
     }
     (simd.reduce_min_f64s(low), simd.reduce_max_f64s(high))
 }

@@ -4,9 +4,9 @@ use pulp::Arch;
 
 use super::{NodeSums, SumLayout};
 use crate::criterion::Criterion;
+use crate::pairs::Pair;
 use crate::space::{Block, Space};
 use crate::split::examples::Examples;
-use crate::split::single::Pair;
 use crate::tests::{Coded, batches, label_sets};
 
 /// Number of codes; the code of a missing value is above them.

@@ -2,8 +2,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::node::{Pair, add};
+use super::node::add;
 use crate::criterion::ties;
+use crate::pairs::Pair;
 use crate::split::gain::{GainFormula, GainVisitor, PairGain};
 use crate::split::missing::better;
 use crate::split::{Cut, STEP, first_step_of_best};

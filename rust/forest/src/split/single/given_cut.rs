@@ -2,7 +2,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::node::{Node, Pair, add};
+use super::node::{Node, add};
+use crate::pairs::Pair;
 use crate::split::gain::GainFormula;
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;

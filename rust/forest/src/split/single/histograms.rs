@@ -3,7 +3,8 @@
 use pulp::Arch;
 
 use super::bins::{Bins, N_BYTES};
-use super::node::{Node, Pair, add};
+use super::node::{Node, add};
+use crate::pairs::Pair;
 use crate::split::gain::GainFormula;
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;

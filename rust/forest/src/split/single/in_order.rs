@@ -1,6 +1,7 @@
 //! Cuts in the order of codes, one by one.
 
-use super::node::{Node, Pair, add};
+use super::node::{Node, add};
+use crate::pairs::Pair;
 use crate::split::gain::GainFormula;
 use crate::split::missing::better;
 use crate::split::{Best, Cut, SplitConstraint};
@@ -24,7 +25,7 @@ pub(super) struct CutsInOrder {
 impl CutsInOrder {
     #[inline(always)]
     pub(super) fn new(node: Node, constraint: SplitConstraint, missing: Pair, floor: f64) -> Self {
-        let best = || Best::new(node.examples, node.examples, constraint);
+        let best = || Best::new(node.weight(), node.examples(), constraint);
         CutsInOrder {
             node,
             missing,
@@ -61,9 +62,9 @@ impl CutsInOrder {
 /// Offers the cut above `code` to `best`, unless its gain is below `floor`.
 #[inline(always)]
 fn offer(best: &mut Best, code: usize, left: Pair, node: Node, floor: f64) {
-    let (quality, [count, _]) = (node.quality(left), left);
-    if quality >= floor * (count * (best.examples - count)) {
-        best.offer(code, quality, count, count);
+    let (quality, (count, weight)) = (node.quality(left), node.layout.count_and_weight(left[0]));
+    if quality >= floor * (weight * (best.weight - weight)) {
+        best.offer(code, quality, weight, count);
     }
 }
 
@@ -86,8 +87,8 @@ pub(crate) fn best_sparse_cut(
         }
         (first, last) = (first.min(code), code);
     }
-    let rest = node.without(Node { examples: listed[0], sum: listed[1], ..node });
-    let rest = (rest.examples > 0.0).then_some([rest.examples, rest.sum]);
+    let rest = node.without(Node { pair: listed, ..node });
+    let rest = (rest.pair[0] > 0.0).then_some(rest.pair);
     match rest {
         Some(rest) if first == last && missing[0] == 0.0 => {
             let left = if zero < first { rest } else { listed };

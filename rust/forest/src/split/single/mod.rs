@@ -1,7 +1,6 @@
-//! Cuts for a single dense component or few classes, known for all rows, with row weights 1.
+//! Cuts of nodes whose examples are [pairs](crate::pairs).
 //!
-//! An example is a pair {count, count · value}, so that one vector addition updates both sums. A histogram adds up pairs
-//! by code; the histograms of several features with codes of one byte are filled in one pass. If most bins stay empty, a
+//! One vector addition updates both sums of a pair. A histogram adds up pairs by code; the histograms of several features with codes of one byte are filled in one pass. If most bins stay empty, a
 //! bitmap marks the non-empty bins, and only those are visited and cleared. Otherwise all cuts are judged in vectors.
 //! Without the bitmap a fit with exact codes takes 10 times as long (100k x 50), without the vectors one with 255 codes
 //! 1.2 times (100k x 50, 20k x 200).
@@ -13,8 +12,6 @@
 //! such nodes.
 //!
 //! Missing values have a bin of their own, which is added to the left side for the search with them on the left.
-//!
-//! Few classes are searched in the same way ([`ClassFields`](crate::class_fields::ClassFields)).
 //!
 //! Memory: 24 bytes for each code.
 
@@ -31,4 +28,4 @@ pub(crate) use given_cut::given_cut;
 pub(crate) use given_cut::left_of;
 pub(crate) use histograms::{Histograms, SIDE_BY_SIDE};
 pub(crate) use in_order::best_sparse_cut;
-pub(crate) use node::{Node, Pair};
+pub(crate) use node::Node;

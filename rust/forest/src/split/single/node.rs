@@ -1,23 +1,18 @@
 //! The sums of a node with a single component.
 
-use crate::class_fields::ClassFields;
+use crate::pairs::{Pair, PairLayout};
 
-/// Sums of one or more examples: count, and count times component value.
-pub(crate) type Pair = [f64; 2];
-
-/// The sums of a node with a single component.
+/// The sums of a node whose examples are pairs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Node {
-    pub(crate) examples: f64,
-    pub(crate) sum: f64,
-    /// The layout of the class counts in `sum`; `None` if `sum` is that of a component.
-    pub(crate) classes: Option<ClassFields>,
+    pub(crate) pair: Pair,
+    pub(crate) layout: PairLayout,
 }
 
 impl Node {
-    /// The node with the examples `pairs`, whose sums are of `classes` or of a component.
+    /// The node with the examples `pairs`.
     #[inline]
-    pub(crate) fn new(pairs: &[Pair], classes: Option<ClassFields>) -> Self {
+    pub(crate) fn new(pairs: &[Pair], layout: PairLayout) -> Self {
         let mut total = [0.0; 2];
         let (fours, rest) = pairs.as_chunks::<4>();
         if !fours.is_empty() {
@@ -31,34 +26,68 @@ impl Node {
             sums.iter().for_each(|sum| add(&mut total, *sum));
         }
         rest.iter().for_each(|pair| add(&mut total, *pair));
-        let [examples, sum] = total;
-        Node { examples, sum, classes }
+        Node { pair: total, layout }
     }
 
     /// The node with the examples that are not in `other`.
     pub(crate) fn without(self, other: Node) -> Node {
-        Node { examples: self.examples - other.examples, sum: self.sum - other.sum, ..self }
+        Node { pair: [self.pair[0] - other.pair[0], self.pair[1] - other.pair[1]], ..self }
     }
 
+    /// Number of examples, counted with multiplicity.
+    #[inline(always)]
+    pub(crate) fn examples(self) -> f64 {
+        self.layout.count_and_weight(self.pair[0]).0
+    }
+
+    #[inline(always)]
+    pub(crate) fn weight(self) -> f64 {
+        self.layout.count_and_weight(self.pair[0]).1
+    }
+
+    /// The sum of the only component.
+    #[inline(always)]
+    pub(crate) fn sum(self) -> f64 {
+        self.pair[1]
+    }
+
+    /// The mean of the only component.
+    #[inline(always)]
     pub(in crate::split) fn mean(self) -> f64 {
-        self.sum / self.examples
+        self.sum() / self.weight()
     }
 
     /// The gain of splitting off a side with these sums, of classes over their ω; NaN if a side is empty.
     #[inline(always)]
     pub(crate) fn gain(self, left: Pair) -> f64 {
-        self.quality(left) / (left[0] * (self.examples - left[0]))
+        let (_, weight) = self.layout.count_and_weight(left[0]);
+        self.quality(left) / (weight * (self.weight() - weight))
     }
 
-    /// The same times the examples of both sides.
+    /// The same times the weights of both sides.
     #[inline(always)]
     pub(super) fn quality(self, left: Pair) -> f64 {
-        match self.classes {
-            None => {
+        match self.layout {
+            PairLayout::Component => {
                 let difference = left[1] - self.mean() * left[0];
                 difference * difference
             }
-            Some(classes) => classes.quality([self.examples, self.sum], left),
+            _ => self.quality_of_more(left),
+        }
+    }
+
+    #[inline(never)]
+    fn quality_of_more(self, left: Pair) -> f64 {
+        match self.layout {
+            PairLayout::Classes(classes) => classes.quality(self.pair, left),
+            PairLayout::Two(field) => {
+                let (means, (count, sum)) = (field.means(self.pair), field.count_and_sum(left[0]));
+                [sum, left[1]].into_iter().zip(means).map(|(sum, mean)| (sum - mean * count).powi(2)).sum()
+            }
+            PairLayout::Component | PairLayout::Weighted(_) => {
+                let (_, weight) = self.layout.count_and_weight(left[0]);
+                (left[1] - self.mean() * weight).powi(2)
+            }
         }
     }
 }

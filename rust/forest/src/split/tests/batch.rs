@@ -4,10 +4,11 @@ use pulp::Arch;
 
 use super::{Examples, arches, constraint};
 use crate::criterion::{Criterion, ties};
+use crate::pairs::{Pair, PairLayout};
 use crate::space::Block;
 use crate::split::batch::{Batch, BatchCut, FewSums, SumKind};
 use crate::split::gram::Gram;
-use crate::split::single::{Node, Pair};
+use crate::split::single::Node;
 use crate::split::{Cut, SplitConstraint, examples, node};
 
 const FEATURES: usize = 4;
@@ -61,8 +62,8 @@ fn search(
         }
     }
     match at_random {
-        true => batch.judge_random(arch, &pairs, Node::new(&pairs, None), constraint),
-        false => batch.judge(arch, &pairs, Node::new(&pairs, None), constraint),
+        true => batch.judge_random(arch, &pairs, Node::new(&pairs, PairLayout::Component), constraint),
+        false => batch.judge(arch, &pairs, Node::new(&pairs, PairLayout::Component), constraint),
     }
     let most = batch.judged().map(|(.., gain)| gain).fold(0.0, f64::max);
     let tied = batch.judged().filter(|&(.., gain)| ties(gain, most));
@@ -156,7 +157,7 @@ fn both_ways(arch: Arch, keys: &[f64], values: &[f64]) -> [BatchCut; 2] {
     };
     start(&mut batch);
     let pairs: Vec<Pair> = values.iter().map(|&value| [1.0, value]).collect();
-    batch.judge(arch, &pairs, Node::new(&pairs, None), constraint);
+    batch.judge(arch, &pairs, Node::new(&pairs, PairLayout::Component), constraint);
     let from_sums = batch.cut(0);
 
     let criterion = Criterion { n_whole: 1, ..Criterion::default() };

@@ -62,6 +62,7 @@ impl Examples {
             n_groups: if self.group.is_empty() { 0 } else { N_GROUPS },
             is_weighted: self.weights.iter().any(|&weight| weight != 1),
             is_classes: self.is_classes(),
+            count_field: None,
         }
     }
 

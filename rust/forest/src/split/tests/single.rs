@@ -2,7 +2,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Examples, GONE, arches, code, constraint, on_every_arch};
-use crate::split::single::{Bins, Histograms, Node, Pair, SIDE_BY_SIDE, best_cut, best_sparse_cut, given_cut, left_of};
+use crate::pairs::{Pair, PairLayout};
+use crate::split::single::{Bins, Histograms, Node, SIDE_BY_SIDE, best_cut, best_sparse_cut, given_cut, left_of};
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 use ferrank_data::store::bands::Bands;
@@ -43,7 +44,7 @@ fn sparse_cut(examples: &Examples, constraint: SplitConstraint) -> Option<Cut> {
     let pairs = pairs(examples);
     let mut entries: Vec<_> = codes.into_iter().zip(pairs.iter().copied()).filter(|&(code, _)| code != zero).collect();
     entries.sort_by_key(|&(code, _)| code);
-    let node = Node::new(&pairs, None);
+    let node = Node::new(&pairs, PairLayout::Component);
     let found = best_sparse_cut(entries.iter().copied(), zero, node, constraint, 0.0);
     // A lower limit of gains leaves out nothing above it.
     if let Some(cut) = found {
@@ -56,9 +57,9 @@ fn sparse_cut(examples: &Examples, constraint: SplitConstraint) -> Option<Cut> {
 fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16) -> Result<(), TestCaseError> {
     let codes: Vec<C> = examples.codes.iter().map(|&code| C::from_u16(code)).collect();
     let pairs = pairs(examples);
-    let node = Node::new(&pairs, None);
-    prop_assert_eq!(node.examples, examples.counts.iter().map(|&count| f64::from(count)).sum::<f64>());
-    prop_assert_eq!(node.sum, pairs.iter().map(|pair| pair[1]).sum::<f64>());
+    let node = Node::new(&pairs, PairLayout::Component);
+    prop_assert_eq!(node.examples(), examples.counts.iter().map(|&count| f64::from(count)).sum::<f64>());
+    prop_assert_eq!(node.sum(), pairs.iter().map(|pair| pair[1]).sum::<f64>());
 
     let mut bins = Bins::new(n_codes.into());
     let found = on_every_arch(|arch| {
@@ -91,7 +92,7 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16
 fn check_missing<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16) -> Result<(), TestCaseError> {
     let codes: Vec<C> = examples.codes.iter().map(|&of| code(of)).collect();
     let pairs = pairs(examples);
-    let node = Node::new(&pairs, None);
+    let node = Node::new(&pairs, PairLayout::Component);
     let mut bins = Bins::new(n_codes.into());
     for _ in 0..2 {
         let found = on_every_arch(|arch| {
@@ -106,7 +107,7 @@ fn check_missing<C: Code>(examples: &Examples, constraint: SplitConstraint, n_co
 /// Columns that go together have the cuts that they have alone.
 fn check_together(examples: &Examples, constraint: SplitConstraint, n_codes: u16) -> Result<(), TestCaseError> {
     let pairs = pairs(examples);
-    let node = Node::new(&pairs, None);
+    let node = Node::new(&pairs, PairLayout::Component);
     let n = pairs.len();
     // Examples in another order of rows, codes turned by another number for each column.
     let rows: Vec<u32> = (0..n as u32).map(|i| 2 * i + 1).collect();
@@ -179,7 +180,14 @@ fn the_lower_of_equal_cuts_is_taken() {
         let constraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
         let mut bins = Bins::new(n.into());
         let found = on_every_arch(|arch| {
-            best_cut(arch, (codes.iter().copied(), n.into()), &pairs, Node::new(&pairs, None), constraint, &mut bins)
+            best_cut(
+                arch,
+                (codes.iter().copied(), n.into()),
+                &pairs,
+                Node::new(&pairs, PairLayout::Component),
+                constraint,
+                &mut bins,
+            )
         })
         .unwrap();
         assert_eq!(found.unwrap().code, 0, "{n}");
