@@ -406,8 +406,16 @@ class _Run:
 
         Workers keep both as long as the run goes on.
         """
-        codes = self._codes(self._kept, self._profile_of_all, None)
-        answers = [task(forests_apart.answer, part) for part in codes]
+        fixed = self._asked, self._profile_of_all, None, self._resources
+        made = self._read(
+            _full(self._kept), lambda _, read: task(forests_apart.code, self._token, read, *fixed)
+        )
+        codes = self._persist(made, "coding", made)
+        self._let_go_of_partitions()
+        answers = []
+        for at, part in zip(self._scheduler.holders(codes), codes, strict=True):
+            with dask.annotate(**at_worker(at)):
+                answers.append(task(forests_apart.answer, part))
         firsts = [0, *itertools.accumulate(rows for rows in self._kept if rows)][:-1]
         # What grows trees has the resources; what it asks of partitions would wait for them without an end.
         annotations = {name: value for name, value in dask.get_annotations().items() if name != "resources"}
@@ -416,9 +424,7 @@ class _Run:
         for number, at in enumerate(addresses):
             with dask.annotate(**at_worker(at)):
                 known.append(task(forests_apart.known, number, *shared, *answers))
-        persisted = self._persist([*known, *codes], "coding", codes)
-        self._let_go_of_partitions()
-        return dict(zip(addresses, persisted, strict=False)), persisted[len(known) :]
+        return dict(zip(addresses, self._scheduler.persist(known), strict=True)), codes
 
     def _shadows(self, known: dict[str, Any], codes: list[Any], tree: int) -> list[Any]:
         """Return the codes of the shadows that the trees from ``tree`` on see, in each partition."""
