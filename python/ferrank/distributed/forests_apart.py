@@ -253,13 +253,19 @@ class _Asking:
             future.release()
 
     def sums(self, request: bytes) -> Floats:
-        """Return the sums over the rows of all partitions."""
-        found = list(self._of_each(sums, request))
+        """Return the sums over the rows of all partitions; those of a worker are added up there first."""
+        of_workers: dict[str, list[Any]] = {}
+        for where, found in zip(self._where, self._of_each(sums, request), strict=True):
+            of_workers.setdefault(where, []).append(found)
+        of_all = [self._added_up(of_one, where) for where, of_one in of_workers.items()]
+        total: Floats = self._gather(self._added_up(of_all, ""))
+        return total
+
+    def _added_up(self, found: list[Any], where: str) -> Any:
         while len(found) > 1:
             groups = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
-            found = [self._submit(add_sums, *group) for group in groups]
-        total: Floats = self._gather(found[0])
-        return total
+            found = [self._submit(add_sums, *group, **at_worker(where)) for group in groups]
+        return found[0]
 
     def collect(self, request: bytes) -> Iterator[list[NDArray[np.uint8]]]:
         """Return the rows of each of some nodes, partition after partition."""

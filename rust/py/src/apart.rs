@@ -264,7 +264,7 @@ impl Parts for Asked {
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.one_by_one(
             |parts| parts.call_method1("rows", (PyBytes::new(parts.py(), request),)),
-            |rows| Ok(rows.extract::<HeldBytes>()?),
+            |rows| rows.extract::<HeldBytes>(),
             |rows| each(&rows),
         )
     }
