@@ -7,6 +7,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import tempfile
 import threading
@@ -355,6 +356,23 @@ def test_many_sparse_features_have_the_bits_of_one_machine(
             found = fr.rank(collection, "y", ranker=ranker)
             np.testing.assert_array_equal(found.importances(), expected.importances(), strict=True)
             assert list(found.model_error.values()) == list(expected.model_error.values())
+
+
+def test_bytes_in_files_move_and_leave_no_file_behind(tmp_path: Path) -> None:
+    from ferrank.distributed.file_bytes import FileBytes
+
+    held = [FileBytes(memoryview(b"codes"), str(tmp_path))]
+    frames: list[pickle.PickleBuffer] = []
+    moved = pickle.dumps(held[0], protocol=5, buffer_callback=frames.append)
+    held.append(pickle.loads(moved, buffers=frames))
+    assert len(list(tmp_path.iterdir())) == 2
+    # As on a machine without this folder.
+    elsewhere = moved.replace(tmp_path.name.encode(), b"-" * len(tmp_path.name))
+    held.append(pickle.loads(elsewhere, buffers=frames))
+    assert [bytes(codes.map()) for codes in held] == 3 * [b"codes"]
+    held.clear()
+    frames.clear()
+    assert not any(tmp_path.iterdir())
 
 
 def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
