@@ -1,6 +1,7 @@
 """The engine behind ferrank: sources of rows, and runs over them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from mmap import mmap
 from os import PathLike
 from typing import Any, final
 
@@ -8,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+
+_Bytes = bytes | mmap | NDArray[np.uint8]
 
 @final
 class Source:
@@ -127,7 +130,7 @@ class Coded:
         roles: Mapping[str, object],
         settings: Mapping[str, object],
         profile: bytes,
-        parts: Sequence[bytes],
+        parts: Sequence[_Bytes],
         threads: int,
         memory: int | None = None,
         temp_dir: str | PathLike[str] | None = None,
@@ -150,7 +153,7 @@ class Coder:
     ) -> Coder: ...
     def code(self, part: Source, threads: int) -> Run: ...
     @staticmethod
-    def answers(codes: bytes) -> bytes: ...
+    def answers(codes: _Bytes) -> bytes: ...
 
 def needs(
     source: Source, roles: Mapping[str, object], settings: Mapping[str, object], profile: bytes
@@ -172,11 +175,11 @@ class TestsApart:
         answers: Sequence[bytes],
     ) -> TestsApart: ...
     def ranges(self) -> list[tuple[int, int]]: ...
-    def sums(self, codes: bytes, first: int, features: tuple[int, int], threads: int) -> Run: ...
+    def sums(self, codes: _Bytes, first: int, features: tuple[int, int], threads: int) -> Run: ...
     def next_given(
         self, sums: NDArray[np.int64], number: int, last: tuple[Sequence[int], NDArray[np.int64]]
     ) -> Run: ...
-    def model(self, codes: bytes, first: int, given: Sequence[int], threads: int) -> Run: ...
+    def model(self, codes: _Bytes, first: int, given: Sequence[int], threads: int) -> Run: ...
     def accumulate(self, sums: NDArray[np.int64], last: tuple[Sequence[int], NDArray[np.int64]]) -> Run: ...
 
 @final
@@ -200,12 +203,12 @@ class Apart:
         temp_dir: str | PathLike[str] | None,
         parts: object,
     ) -> Run: ...
-    def sums(self, part: tuple[bytes, bytes | None, int], request: bytes, threads: int) -> Run: ...
-    def collect(self, part: tuple[bytes, bytes | None, int], request: bytes, threads: int) -> Run: ...
-    def rows(self, part: tuple[bytes, bytes | None, int], request: bytes, threads: int) -> Run: ...
+    def sums(self, part: tuple[_Bytes, _Bytes | None, int], request: bytes, threads: int) -> Run: ...
+    def collect(self, part: tuple[_Bytes, _Bytes | None, int], request: bytes, threads: int) -> Run: ...
+    def rows(self, part: tuple[_Bytes, _Bytes | None, int], request: bytes, threads: int) -> Run: ...
     def spread(
         self,
-        part: tuple[bytes, bytes | None, int],
+        part: tuple[_Bytes, _Bytes | None, int],
         tree: int,
         firsts: Sequence[int],
         number: int,
@@ -213,7 +216,7 @@ class Apart:
     ) -> Run: ...
     def shadows(
         self,
-        part: tuple[bytes, bytes | None, int],
+        part: tuple[_Bytes, _Bytes | None, int],
         tree: int,
         firsts: Sequence[int],
         number: int,

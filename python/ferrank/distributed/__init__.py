@@ -25,9 +25,9 @@ other rows then.
 moves. Contributions are keyed, so a task that is run again, because a worker died, changes nothing.
 
 Memory of a worker: what dask keeps there of the data set; where it grows trees over all rows, the codes of
-all rows, one byte a value, once, or those of its partitions and of their shadows, and the targets of all
-rows; where it looks for Relief's neighbours among all, the rows as they are, or else those of a partition and
-the rows that count, and if targets are drawn or ranked the targets of all rows.
+all rows, one byte a value, once, or the targets of all rows, with the codes of its partitions and of their
+shadows in temporary files; where it looks for Relief's neighbours among all, the rows as they are, or else
+those of a partition and the rows that count, and if targets are drawn or ranked the targets of all rows.
 Beside that bags, trees and lists of neighbours, within ``memory_limit``. The client holds settings, a few
 numbers for each partition, and the contributions: for each tree or block a number for each feature. The local
 scheduler of processes hands everything from process to process through the client.
@@ -39,6 +39,7 @@ scheduler of processes hands everything from process to process through the clie
 | ``resources`` | threads, memory and temporary folder of a task |
 | ``process`` | what a worker's process holds for a ranking, and whose turn it is |
 | ``tasks`` | what workers do next, with a partition or with all rows |
+| ``file_bytes`` | codes in temporary files of workers |
 | ``forests_apart``, ``relief_apart`` | the same where codes and rows stay in their partitions |
 | ``ledger`` | contributions in a folder, from which a later run goes on |
 | ``drift`` | whether partitions differ in their distributions |

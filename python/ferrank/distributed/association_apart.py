@@ -6,6 +6,7 @@ Dask's dashboard shows the tasks under the names of these functions.
 import numpy as np
 from numpy.typing import NDArray
 
+from ferrank.distributed.file_bytes import FileBytes
 from ferrank.distributed.forests_apart import Shared
 from ferrank.distributed.process import to_bytes
 
@@ -20,9 +21,9 @@ def ranges(shared: Shared) -> list[tuple[int, int]]:
     return found
 
 
-def counts(shared: Shared, codes: bytes, number: int, features: tuple[int, int]) -> Counts:
+def counts(shared: Shared, codes: FileBytes, number: int, features: tuple[int, int]) -> Counts:
     """Return the sums of the targets by the codes of some features, over the rows of a partition."""
-    run = shared.apart().sums(codes, shared.firsts[number], features, shared.resources.n_threads())
+    run = shared.apart().sums(codes.map(), shared.firsts[number], features, shared.resources.n_threads())
     found: Counts = shared.finish(run)
     return found
 
@@ -40,9 +41,9 @@ def next_given(
     return found
 
 
-def model(shared: Shared, codes: bytes, number: int, given: list[int]) -> Counts:
+def model(shared: Shared, codes: FileBytes, number: int, given: list[int]) -> Counts:
     """Return the sums of a linear model in which some features are given, over the rows of a partition."""
-    run = shared.apart().model(codes, shared.firsts[number], given, shared.resources.n_threads())
+    run = shared.apart().model(codes.map(), shared.firsts[number], given, shared.resources.n_threads())
     found: Counts = shared.finish(run)
     return found
 

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ferrank import _core
 from ferrank.data.classes import IntegerTargets, integer_targets
@@ -146,10 +148,10 @@ def describe(whole: bytes, asked: Asked) -> Description:
     return replace(described, n_listed=n_listed, of_all=of_all, ranked=ranked)
 
 
-def code(token: str, batch: Batch, asked: Asked, whole: bytes, alone: int | None) -> bytes:
-    """Return the codes of partitions."""
+def code(token: str, batch: Batch, asked: Asked, whole: bytes, alone: int | None) -> NDArray[np.uint8]:
+    """Return the codes of partitions, as an array, which dask moves without a copy."""
     source = source_of(batch.conform(asked[0]), batch.name)
-    data: bytes = finish_of(coder_of(token, asked, whole, alone).code(source, 1), token)
+    data: NDArray[np.uint8] = finish_of(coder_of(token, asked, whole, alone).code(source, 1), token)
     return data
 
 
@@ -170,7 +172,7 @@ def grow(
     keys: tuple[int, int],
     resources: TaskResources,
     alone: tuple[int, bytes] | None,
-    *parts: bytes,
+    *parts: NDArray[np.uint8],
 ) -> bytes:
     """Grow the trees ``keys`` over all rows.
 

@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_buffer::Buffer;
-use bytes::Bytes;
 use ferrank::Accumulator as Core;
 use ferrank::budget::default_limit;
 use ferrank::forest;
@@ -18,6 +16,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::to_py;
+use crate::held_bytes::{HeldBytes, buffer};
 use crate::input::Source;
 use crate::run::Run;
 use crate::{results, roles, settings};
@@ -110,7 +109,7 @@ impl Coded {
         roles: &Bound<'_, PyDict>,
         settings: &Bound<'_, PyDict>,
         profile: PyBackedBytes,
-        parts: Vec<PyBackedBytes>,
+        parts: Vec<HeldBytes>,
         threads: usize,
         memory: Option<u64>,
         temp_dir: Option<PathBuf>,
@@ -138,11 +137,6 @@ impl Coded {
             coded.accumulate(&options, monitor)
         })
     }
-}
-
-/// Bytes of Python, which are not copied.
-pub(crate) fn buffer(bytes: PyBackedBytes) -> Buffer {
-    Bytes::from_owner(bytes).into()
 }
 
 /// Bytes that each of `processes` processes of a machine may hold if nothing is said, or `None` where the system

@@ -1,6 +1,5 @@
 //! Forests over parts that keep their codes.
 
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,14 +8,13 @@ use ferrank::intake::View;
 use ferrank::profile::Profile;
 use ferrank::{Error, Result, RunOptions};
 use numpy::{PyArray1, PyReadonlyArray1};
-use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::accumulator::{Accumulator, buffer};
+use crate::accumulator::Accumulator;
 use crate::error::to_py;
+use crate::held_bytes::{HeldBytes, buffer};
 use crate::input::Source;
 use crate::run::Run;
 use crate::{roles, settings};
@@ -47,18 +45,18 @@ impl Coder {
         coder.map(|coder| Coder(Arc::new(coder))).map_err(|e| to_py(py, e))
     }
 
-    /// Codes a part; the result is bytes.
+    /// Codes a part; the result is an array of bytes, which are not copied.
     fn code(&self, part: &Source, threads: usize) -> PyResult<Run> {
         let (coder, part) = (self.0.clone(), part.0.clone());
         Run::start(
             move |monitor| coder.code(&*part, threads, monitor),
-            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any()),
+            |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()),
         )
     }
 
     /// The targets and weights of a part, whose codes are `codes`, as bytes.
     #[staticmethod]
-    fn answers<'py>(py: Python<'py>, codes: PyBackedBytes) -> PyResult<Bound<'py, PyBytes>> {
+    fn answers<'py>(py: Python<'py>, codes: HeldBytes) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| ferrank::forest::Coder::answers(buffer(codes)));
         bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|e| to_py(py, e))
     }
@@ -101,7 +99,7 @@ pub(crate) fn needs(
 }
 
 /// The codes of a part, those of its shadows if there are some, and the number of its first row.
-type PartCodes = (PyBackedBytes, Option<PyBackedBytes>, usize);
+type PartCodes = (HeldBytes, Option<HeldBytes>, usize);
 
 fn part_codes((codes, shadows, first): PartCodes) -> apart::PartCodes {
     apart::PartCodes { codes: buffer(codes), shadows: shadows.map(buffer), first }
@@ -176,12 +174,12 @@ impl Apart {
         )
     }
 
-    /// Reads what `request` asks for of the rows of a part; the result is bytes.
+    /// Reads what `request` asks for of the rows of a part; the result is an array of bytes, as for `collect`.
     fn rows(&self, part: PartCodes, request: PyBackedBytes, threads: usize) -> PyResult<Run> {
         let apart = self.0.clone();
         Run::start(
             move |monitor| apart.rows(part_codes(part), &request, threads, monitor),
-            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any()),
+            |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()),
         )
     }
 
@@ -196,7 +194,7 @@ impl Apart {
     }
 
     /// Puts together the codes of the shadows of part number `number` from the `pieces` that all parts spread for it; the
-    /// result is bytes.
+    /// result is an array of bytes.
     fn shadows(
         &self,
         part: PartCodes,
@@ -211,7 +209,7 @@ impl Apart {
                 let pieces: Vec<_> = pieces.into_iter().map(buffer).collect();
                 apart.shadows(part_codes(part), (tree, &firsts, number), &pieces, monitor)
             },
-            |py, bytes| Ok(PyBytes::new(py, &bytes).into_any()),
+            |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()),
         )
     }
 }
@@ -219,35 +217,6 @@ impl Apart {
 fn list_of_bytes<'py>(py: Python<'py>, pieces: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyAny>> {
     let pieces: Vec<_> = pieces.iter().map(|bytes| PyBytes::new(py, bytes)).collect();
     Ok(pieces.into_pyobject(py)?.into_any())
-}
-
-/// The bytes of a Python object, which are not copied.
-struct Bytes(PyBuffer<u8>);
-
-impl<'py> FromPyObject<'_, 'py> for Bytes {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let buffer = PyBuffer::get(&object)?;
-        if buffer.is_c_contiguous() {
-            Ok(Bytes(buffer))
-        } else {
-            Err(PyValueError::new_err("bytes that do not follow each other"))
-        }
-    }
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        if self.0.len_bytes() == 0 {
-            return &[];
-        }
-        // SAFETY: the object keeps the bytes alive while the buffer is held; the buffer is contiguous, as `extract` checks; and
-        // no code writes to what a task has returned.
-        unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast(), self.0.len_bytes()) }
-    }
 }
 
 /// Parts that a Python object asks.
@@ -287,7 +256,7 @@ impl Parts for Asked {
     fn collect(&self, request: &[u8], each: &mut dyn FnMut(&[&[u8]]) -> Result<()>) -> Result<()> {
         self.one_by_one(
             |parts| parts.call_method1("collect", (PyBytes::new(parts.py(), request),)),
-            |pieces| pieces.extract::<Vec<Bytes>>(),
+            |pieces| pieces.extract::<Vec<HeldBytes>>(),
             |pieces| each(&pieces.iter().map(|piece| &piece[..]).collect::<Vec<&[u8]>>()),
         )
     }
@@ -295,7 +264,7 @@ impl Parts for Asked {
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.one_by_one(
             |parts| parts.call_method1("rows", (PyBytes::new(parts.py(), request),)),
-            |rows| Ok(rows.extract::<PyBackedBytes>()?),
+            |rows| rows.extract::<HeldBytes>(),
             |rows| each(&rows),
         )
     }

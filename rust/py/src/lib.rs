@@ -11,6 +11,7 @@ mod data;
 mod error;
 mod exit;
 mod factory;
+mod held_bytes;
 mod input;
 mod json;
 mod kept;

@@ -10,8 +10,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
-use crate::accumulator::{Accumulator, buffer};
+use crate::accumulator::Accumulator;
 use crate::error::to_py;
+use crate::held_bytes::{HeldBytes, buffer};
 use crate::input::Source;
 use crate::run::Run;
 use crate::{roles, settings};
@@ -50,7 +51,7 @@ impl TestsApart {
     }
 
     /// The sums of a range of features over the rows of a part, the first of which is `first`; the result is an array.
-    fn sums(&self, codes: PyBackedBytes, first: usize, features: (usize, usize), threads: usize) -> PyResult<Run> {
+    fn sums(&self, codes: HeldBytes, first: usize, features: (usize, usize), threads: usize) -> PyResult<Run> {
         let apart = self.0.clone();
         Run::start(
             move |monitor| apart.sums(buffer(codes), first, features.0..features.1, threads, monitor),
@@ -75,7 +76,7 @@ impl TestsApart {
 
     /// The sums of a linear model in which features are given, over the rows of a part, the first of which is `first`; the result is
     /// an array.
-    fn model(&self, codes: PyBackedBytes, first: usize, given: Vec<usize>, threads: usize) -> PyResult<Run> {
+    fn model(&self, codes: HeldBytes, first: usize, given: Vec<usize>, threads: usize) -> PyResult<Run> {
         let apart = self.0.clone();
         Run::start(
             move |monitor| apart.model(buffer(codes), first, &given, threads, monitor),
