@@ -1,6 +1,6 @@
 //! Features that are numbers of a matrix in memory, read row by row, and the other columns in batches.
 //!
-//! No arrays are made of the features. Gain: 500 rows of 60,000 features are ranked by Relief in .6 of the time.
+//! No arrays are made of the features. Gain: 500 rows of 60,000 features are ranked by Relief in .7 of the time.
 
 use std::ops::Range;
 
