@@ -10,6 +10,7 @@
 //! | [`source`] | rows that can be read again, as Arrow record batches |
 //! | [`schema`] | roles of columns, and the task that the targets make |
 //! | [`intake`] | the rows that take part in a ranking |
+//! | [`matrix_features`] | features that are a matrix in memory, row by row |
 //! | [`mod@column`] | columns of any Arrow type as numbers or categories |
 //! | [`groups`] | rows that belong together, such as those of a patient |
 //! | [`hierarchy`], [`labels`], [`closed_sets`] | label hierarchies, label sets, sets closed under their ancestors |
@@ -44,6 +45,7 @@ pub mod inspect;
 pub mod intake;
 pub mod integer_targets;
 pub mod labels;
+pub mod matrix_features;
 pub mod profile;
 mod reservation;
 mod rest;

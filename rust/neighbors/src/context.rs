@@ -1,5 +1,6 @@
 //! Exact distances between queries and rows of a distance space.
 
+use super::gaps::MOST_INTERPOLATED;
 use super::rows::Rows;
 use super::space::{Example, Space};
 use crate::sink::ExactDistance;
@@ -63,6 +64,14 @@ impl ExactDistance for DistanceContext<'_> {
 
     fn n_excluded(self, query: u32) -> usize {
         self.space.n_excluded(query)
+    }
+
+    fn beyond_means(self, query: u32, row: u32, [of_query, of_row]: [&[u32]; 2]) -> f64 {
+        let [a, b] = self.pair(query, row);
+        let is_exact = of_query.len() + of_row.len() > MOST_INTERPOLATED;
+        let beyond = |&feature: &u32| self.space.beyond_means(feature as usize, a, b, is_exact);
+        let of_row = of_row.iter().filter(|&&feature| !a.values[feature as usize].is_nan());
+        of_query.iter().chain(of_row).map(beyond).sum()
     }
 
     fn distances(self, query: u32, rows: &[u32], out: &mut Vec<f64>) {

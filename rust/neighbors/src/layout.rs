@@ -62,13 +62,15 @@ pub enum Common {
 pub struct Layout {
     /// How two values contribute to M.
     pub common: Common,
-    /// Features without missing values, numeric ones first.
+    /// Features without missing values, or numeric with few; numeric ones first.
     pub whole: Vec<u32>,
+    /// Those of `whole` with few missing values.
+    pub with_gaps: Vec<u32>,
     /// How many of `whole` are numeric.
     pub n_numeric: usize,
     /// n_whole − n_numeric; half the weight of each nominal feature.
     pub halves: Vec<f32>,
-    /// Features with missing values.
+    /// The other features with missing values.
     pub with_missing: Vec<MissingFeature>,
     /// Bytes of a value of a numeric feature with missing values: 2 for a point of a plane, or 1.
     pub coordinates: usize,

@@ -11,6 +11,7 @@
 //! | rows, table | [`rows`], [`table`], [`sparse`], [`spilled`] | values in memory, read anew for each pass, without usual values, or in a temporary file |
 //! | distance space | [`space`], [`ranks`], [`missing`], [`context`] | differences by feature, expected differences of missing values |
 //! | panel | [`layout`], [`panels`], [`space_panels`] | 16 rows of one class, feature by feature, in f32 |
+//! | gap | `gaps` | a missing value of a feature with few; panels hold a mean in its place |
 //! | byte codes | `byte_codes`, `bytes` | values rounded to bytes, for lower bounds of distances |
 //! | kernel | [`kernel`], `pairs`, `vectors` | distances in f32: 16 rows by 16, or pair by pair |
 //! | scan, tile, sink | [`scan`], [`tile`], [`sink`] | all pairs of queries and rows, offered to what wants them |
@@ -42,6 +43,7 @@ mod byte_codes;
 mod bytes;
 pub mod context;
 pub mod fixed;
+mod gaps;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;

@@ -13,8 +13,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-/// Most steps of the grid over the values of a feature.
-const MOST_STEPS: usize = 1 << 14;
+/// The largest share of rows without a value that are few. With 0.1 % missing, 10,000 rows of 100 features are ranked in .86 of
+/// the time, with 0.5 % they would take 1.1 times the time.
+const FEW: f64 = 0.0025;
+/// The largest error of interpolated differences.
+pub(crate) const INTERPOLATION_ERROR: f64 = 3e-5;
+/// Most buckets of the values of a feature.
+const MOST_BUCKETS: usize = 1 << 14;
 
 /// How much the missing values of a feature differ from others.
 ///
@@ -57,6 +62,8 @@ pub struct Distribution {
     missing: f64,
     /// n_classes x n_classes, computed when first needed; only where row ≤ column.
     both: Vec<OnceLock<f64>>,
+    /// n_classes; empty unless few rows miss a number, and interpolated differences have small errors.
+    interpolated: Vec<Interpolated>,
 }
 
 /// The empirical distribution of known values.
@@ -70,8 +77,8 @@ enum Known {
         sums: Vec<f64>,
         /// n_known + 1; sums of the weights before. Empty where each value has the weight 1.
         masses: Vec<f64>,
-        /// Number of values below each step of a grid over [0, 1], to shorten binary searches.
-        below: Vec<u32>,
+        /// n_buckets + 1; number of values in the [buckets](bucket) before each, to shorten binary searches.
+        before: Vec<u32>,
     },
     /// Shares of the categories.
     Nominal(Vec<f64>),
@@ -83,7 +90,8 @@ impl MissingModel {
     /// Bytes for each known value beside these where rows have weights: their running sum.
     pub const WEIGHT_BYTES: usize = 8;
     /// Bytes for each class of a feature, beside its values.
-    pub const CLASS_BYTES: usize = size_of::<Arc<Known>>() + 2 * 8 + size_of::<Known>() + 4 * 16 + 16;
+    pub const CLASS_BYTES: usize =
+        size_of::<Arc<Known>>() + 2 * 8 + size_of::<Known>() + 4 * 16 + 16 + Interpolated::BYTES;
 
     /// Creates the model of expected differences in a column with NaN where missing. `classes` holds the class of each row, of `n_classes`, or is
     /// empty. `None` where no value is known.
@@ -101,12 +109,12 @@ impl MissingModel {
     ) -> Option<Self> {
         let mut parts: Vec<Vec<f64>> = vec![Vec::new(); n_classes];
         let mut weights_of_parts = parts.clone();
-        for (row, &value) in column.iter().enumerate() {
-            let class = classes.get(row).map_or(0, |&class| usize::from(class));
-            if !value.is_nan() {
-                parts[class].push(value);
-                weights_of_parts[class].extend(weights.get(row));
-            }
+        let class = |row: usize| classes.get(row).map_or(0, |&class| usize::from(class));
+        for (row, &value) in column.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+            parts[class(row)].push(value);
+        }
+        for (row, &weight) in weights.iter().enumerate().filter(|(row, _)| !column[*row].is_nan()) {
+            weights_of_parts[class(row)].push(weight);
         }
         let n_known: usize = parts.iter().map(Vec::len).sum();
         let missing = 1.0 - n_known as f64 / column.len() as f64;
@@ -114,12 +122,16 @@ impl MissingModel {
             true => Some(Arc::new(Known::new(parts.concat(), &weights_of_parts.concat(), nominal)?)),
             false => None,
         };
-        let known = parts
+        let known: Vec<Arc<Known>> = parts
             .into_iter()
             .zip(&weights_of_parts)
-            .filter_map(|(part, weights)| Known::new(part, weights, nominal).map(Arc::new).or(all.clone()));
+            .filter_map(|(part, weights)| Known::new(part, weights, nominal).map(Arc::new).or(all.clone()))
+            .collect();
         let both = (0..n_classes * n_classes).map(|_| OnceLock::new()).collect();
-        Some(MissingModel::Expected(Distribution { known: known.collect(), missing, both }))
+        let interpolated =
+            if missing > FEW { None } else { known.iter().map(|known| Interpolated::new(known)).collect() };
+        let interpolated = interpolated.unwrap_or_default();
+        Some(MissingModel::Expected(Distribution { known, missing, both, interpolated }))
     }
 
     /// Difference between `value` and a missing value of `class`.
@@ -153,6 +165,17 @@ impl MissingModel {
         }
     }
 
+    /// Returns true if numbers are missing in so few rows that panels hold [means](MissingModel::mean) in their place, and
+    /// expected differences are computed when they are needed.
+    pub(crate) fn has_few(&self) -> bool {
+        matches!(self, MissingModel::Expected(distribution) if distribution.has_few())
+    }
+
+    /// Returns true if it takes less time to compute the expected differences of all rows beforehand.
+    pub(crate) fn has_many(&self) -> bool {
+        matches!(self, MissingModel::Expected(distribution) if !distribution.has_few())
+    }
+
     /// Returns true if lower bounds of distances gain more by the points of a plane than their bytes cost.
     pub(crate) fn is_worth_a_plane(&self) -> bool {
         /// With 0.1 % missing, bytes of points take 1.1 times the time of a ranking, with 10 % .7 of it.
@@ -177,6 +200,24 @@ impl MissingModel {
         }
     }
 
+    /// The mean of the known values of `class` of a numeric feature with expected differences, NaN for others. Its distances
+    /// from known values, and from the means of other classes, are at most the differences (Jensen's inequality).
+    pub(crate) fn mean(&self, class: usize) -> f64 {
+        match self {
+            MissingModel::Expected(distribution) => distribution.known[class].mean(),
+            MissingModel::Informative => f64::NAN,
+        }
+    }
+
+    /// [`one`](MissingModel::one) for a value in [0, 1], with an error of [`INTERPOLATION_ERROR`] at most, in a fraction of the
+    /// time. `None` for features in which many rows miss a value, or the error may be larger.
+    pub(crate) fn interpolated(&self, value: f64, class: usize) -> Option<f64> {
+        match self {
+            MissingModel::Expected(distribution) => distribution.interpolated.get(class).map(|grid| grid.at(value)),
+            MissingModel::Informative => None,
+        }
+    }
+
     /// Difference between missing values of two classes.
     pub fn two(&self, a: usize, b: usize) -> f64 {
         match self {
@@ -187,13 +228,59 @@ impl MissingModel {
 }
 
 impl Distribution {
+    fn has_few(&self) -> bool {
+        self.missing <= FEW && self.known[0].is_numeric()
+    }
+
     fn two(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (a.min(b), a.max(b));
         *self.both[a * self.known.len() + b].get_or_init(|| self.known[a].mean_difference(&self.known[b]))
     }
 }
 
+/// Expected differences from a distribution of numbers, at a grid over [0, 1]; of all features together they fit the
+/// second-level cache.
+#[derive(Debug)]
+struct Interpolated(Vec<f32>);
+
+impl Interpolated {
+    /// Steps of the grid.
+    const STEPS: usize = 256;
+    const BYTES: usize = size_of::<Self>() + size_of::<f32>() * (Self::STEPS + 1);
+
+    /// `None` if the error may be too large, or the feature is not numeric.
+    fn new(known: &Known) -> Option<Self> {
+        let Known::Numeric { values, sums, masses, before } = known else { return None };
+        let mut last_mass = 0.0;
+        let grid = (0..=Interpolated::STEPS).map(|step| {
+            let value = step as f64 / Interpolated::STEPS as f64;
+            let below = Known::count_below(values, before, value);
+            let share = match masses.last() {
+                Some(all) => masses[below] / all,
+                None => below as f64 / values.len() as f64,
+            };
+            // The slope rises by twice the share of the values between; a line is at most a quarter of that beyond.
+            let error = (share - last_mass) / (2 * Interpolated::STEPS) as f64;
+            last_mass = share;
+            (error < 0.9 * INTERPOLATION_ERROR).then(|| Known::numeric_difference(sums, masses, below, value) as f32)
+        });
+        grid.collect::<Option<_>>().map(Interpolated)
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let place = value * Interpolated::STEPS as f64;
+        let step = (place as usize).min(Interpolated::STEPS - 1);
+        let [low, high] = [self.0[step], self.0[step + 1]].map(f64::from);
+        low + (place - step as f64) * (high - low)
+    }
+}
+
 impl Known {
+    fn mean(&self) -> f64 {
+        let Known::Numeric { values, sums, masses, .. } = self else { return f64::NAN };
+        sums[values.len()] / masses.last().copied().unwrap_or(values.len() as f64)
+    }
+
     /// The means of the lower and of the upper half, each with its part of a value in the middle; NaN for a nominal feature.
     fn means(&self) -> [f64; 2] {
         let Known::Numeric { values, sums, masses, .. } = self else { return [f64::NAN; 2] };
@@ -232,25 +319,14 @@ impl Known {
             let sums = running_sums(weighted.iter().map(|(value, weight)| value * weight));
             (sums, running_sums(weighted.iter().map(|(_, weight)| *weight)))
         };
-        let n_steps = values.len().min(MOST_STEPS);
-        let mut passed = 0;
-        let below = (0..=n_steps).map(|step| {
-            passed += values[passed..].iter().take_while(|value| **value < step as f64 / n_steps as f64).count();
-            passed as u32
-        });
-        let below = below.collect();
-        Some(Known::Numeric { values, sums, masses, below })
+        let before = buckets_before(values.len(), values.iter().copied());
+        Some(Known::Numeric { values, sums, masses, before })
     }
 
     /// Number of `values` below `value`.
-    fn count_below(values: &[f64], below: &[u32], value: f64) -> usize {
-        let n_steps = below.len() - 1;
-        let step = (value * n_steps as f64) as usize;
-        let (low, high) = match value >= 0.0 && step < n_steps {
-            // One step more on each side for rounding errors.
-            true => (below[step.saturating_sub(1)] as usize, below[(step + 2).min(n_steps)] as usize),
-            false => (0, values.len()),
-        };
+    fn count_below(values: &[f64], before: &[u32], value: f64) -> usize {
+        let place = bucket(value, before.len() - 1);
+        let (low, high) = (before[place] as usize, before[place + 1] as usize);
         low + values[low..high].partition_point(|known| *known < value)
     }
 
@@ -262,8 +338,8 @@ impl Known {
     fn difference(&self, value: f64) -> f64 {
         match self {
             Known::Nominal(shares) => 1.0 - shares.get(value as usize).copied().unwrap_or(0.0),
-            Known::Numeric { values, sums, masses, below } => {
-                Known::numeric_difference(sums, masses, Known::count_below(values, below, value), value)
+            Known::Numeric { values, sums, masses, before } => {
+                Known::numeric_difference(sums, masses, Known::count_below(values, before, value), value)
             }
         }
     }
@@ -327,12 +403,57 @@ fn running_sums(numbers: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
     sums
 }
 
-/// Sorts `items` by numbers.
-fn sort<T>(items: &mut [T], number: impl Fn(&T) -> f64) {
-    // A radix sort has a cost of its own, whatever the number.
-    match items.len() {
-        ..128 => items.sort_unstable_by(|a, b| number(a).total_cmp(&number(b))),
-        _ => radsort::sort_by_key(items, number),
+/// The bucket of `value`, one of `n_buckets`. A value is in no lower bucket than one that is not larger.
+fn bucket(value: f64, n_buckets: usize) -> usize {
+    ((value * n_buckets as f64) as usize).min(n_buckets - 1)
+}
+
+/// The buckets of `n` values: how many values are in those before each, and how many in all.
+fn buckets_before(n: usize, values: impl Iterator<Item = f64>) -> Vec<u32> {
+    let n_buckets = n.clamp(1, MOST_BUCKETS);
+    let mut before = vec![0; n_buckets + 1];
+    values.for_each(|value| before[bucket(value, n_buckets) + 1] += 1);
+    let mut sum = 0;
+    before.iter_mut().for_each(|before| {
+        sum += *before;
+        *before = sum;
+    });
+    before
+}
+
+/// Sorts `items` by numbers, most of which are in [0, 1].
+///
+/// Numbers that are spread are put into buckets, and insertion sorts those that share one: 500 to 20,000 numbers in .5 to .7 of
+/// the time of a radix sort.
+fn sort<T: Copy>(items: &mut [T], number: impl Fn(&T) -> f64) {
+    /// A radix sort has a cost of its own, whatever the number.
+    const FEW: usize = 128;
+    /// Comparisons of an item in its bucket at most.
+    const MOST_COMPARED: u64 = 8;
+    let n = items.len();
+    if n < FEW {
+        return items.sort_unstable_by(|a, b| number(a).total_cmp(&number(b)));
+    }
+    let mut next = buckets_before(n, items.iter().map(&number));
+    let compared: u64 = next.windows(2).map(|ends| u64::from(ends[1] - ends[0]).pow(2)).sum();
+    if compared > MOST_COMPARED * n as u64 {
+        return radsort::sort_by_key(items, number);
+    }
+    let n_buckets = next.len() - 1;
+    let unsorted = items.to_vec();
+    for item in unsorted {
+        let place = &mut next[bucket(number(&item), n_buckets)];
+        items[*place as usize] = item;
+        *place += 1;
+    }
+    for place in 1..n {
+        let item = items[place];
+        let mut to = place;
+        while to > 0 && number(&items[to - 1]).total_cmp(&number(&item)).is_gt() {
+            items[to] = items[to - 1];
+            to -= 1;
+        }
+        items[to] = item;
     }
 }
 
@@ -361,6 +482,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn interpolated_differences_are_near() {
+        let column: Vec<f64> = (0..2001).map(|i| f64::from(i * i % 2003) / 2002.0).chain([f64::NAN]).collect();
+        let classes: Vec<u16> = (0..2002).map(|i| i % 3 / 2).collect();
+        let model = MissingModel::new(&column, false, &classes, 2).unwrap();
+        assert!(model.has_few());
+        for (value, class) in (0..=5_000).flat_map(|i| [0, 1].map(|class| (f64::from(i) / 5_000.0, class))) {
+            let (found, expected) = (model.interpolated(value, class).unwrap(), model.one(value, class));
+            assert!((found - expected).abs() < INTERPOLATION_ERROR, "{value}: {found} {expected}");
+        }
+        // Equal values stand at one place, where a line would be far away.
+        let column: Vec<f64> = (0..2001).map(|i| f64::from(i % 4) / 3.0).chain([f64::NAN]).collect();
+        assert!(MissingModel::new(&column, false, &[], 1).unwrap().interpolated(0.5, 0).is_none());
     }
 
     #[test]

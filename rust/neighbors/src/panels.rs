@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::byte_codes::{ByteCodes, ByteCodesPanel};
+use super::gaps::{Gaps, PanelGaps};
 use super::layout::{LANES, Layout, NO_ROW, cut, transpose};
 pub use super::row_parts::Cells;
 use super::row_parts::Transposed;
@@ -41,6 +42,8 @@ pub struct Panels {
     /// Panel after panel: LANES; A of each row, infinite for padding.
     sums: Vec<f32>,
     byte_codes: ByteCodes,
+    /// `None` where no row has any.
+    pub(super) gaps: Option<Gaps>,
     /// Panel after panel: LANES
     pub numbers: Vec<u32>,
     /// n_panels
@@ -73,6 +76,7 @@ pub struct Panel<'a> {
     pub sums: &'a [f32; LANES],
     /// Byte codes of the values.
     pub byte_codes: ByteCodesPanel<'a>,
+    gaps: Option<PanelGaps<'a>>,
     /// Numbers of the rows.
     pub numbers: &'a [u32; LANES],
     /// The class of all rows of the panel.
@@ -135,6 +139,20 @@ pub struct ByFeature<'a> {
     pub with_missing: &'a [f32],
     /// n_expected x LANES
     pub expected: &'a [f32],
+}
+
+impl<'a> Panel<'a> {
+    /// Features in which a mean is in the place of the missing value of the row in `lane`.
+    #[inline]
+    pub(super) fn gaps(&self, lane: usize) -> &'a [u32] {
+        self.gaps.map_or(&[], |gaps| gaps.features(lane))
+    }
+
+    /// How much farther each row may be, at most, than by such means.
+    #[inline]
+    pub(super) fn excess(&self) -> &'a [f32; LANES] {
+        self.gaps.map_or(&[0.0; LANES], |gaps| gaps.excess)
+    }
 }
 
 impl<'a> Values<'a> {
@@ -212,7 +230,7 @@ impl Panels {
         let [values, with_missing, expected] = lines;
         let all = Transposed { values, with_missing, expected };
         let transposed = if is_transposed { OnceLock::from(all) } else { OnceLock::new() };
-        Panels { transposed, sums, byte_codes, numbers, classes }
+        Panels { transposed, sums, byte_codes, gaps: None, numbers, classes }
     }
 
     /// A of every row, infinite for padding.
@@ -236,6 +254,7 @@ impl Panels {
             values: Values { all: &self.transposed, byte_codes: &self.byte_codes, layout, number },
             sums: cut(&self.sums, number, 1).try_into().expect("LANES of them"),
             byte_codes: self.byte_codes.panel(layout, number),
+            gaps: self.gaps.as_ref().map(|gaps| gaps.panel(number)),
             numbers: cut(&self.numbers, number, 1).try_into().expect("LANES of them"),
             class: usize::from(self.classes[number]),
         }

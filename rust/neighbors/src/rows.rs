@@ -1,5 +1,7 @@
 //! Rows as numbers of the distance space, stored row by row, in memory or read anew for each pass.
 
+use std::ops::Range;
+
 use arrow_array::{ArrayRef, RecordBatch};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -8,6 +10,7 @@ use super::ranks::to_weighted_mid_ranks;
 use super::space::Scale;
 use ferrank_data::column::{MISSING, categories, numbers};
 use ferrank_data::intake::Intake;
+use ferrank_data::matrix_features::{MatrixFeatures, Tile};
 use ferrank_data::source::cut;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::Phase;
@@ -16,9 +19,12 @@ use ferrank_runtime::pages::Large;
 /// Rows of a block when columns are transposed to rows.
 pub(crate) const BLOCK_ROWS: usize = 64;
 /// Columns that are transposed together: the numbers of a cache line.
-const TOGETHER: usize = 8;
+pub(crate) const TOGETHER: usize = 8;
 /// Values in a tile of rows read anew: few beside the queries, enough to keep threads busy.
 const TILE_VALUES: usize = 1 << 20;
+/// Columns of a matrix whose rows are read together: of a block of rows they fit the first-level cache where columns are
+/// stored one after the other.
+const TILE_COLUMNS: usize = 64;
 /// Rows that are converted together where all rows are held in memory, if a batch has that many.
 const HELD_ROWS: usize = 1 << 10;
 
@@ -164,13 +170,13 @@ impl Rows {
 ///
 /// // A feature with the values 0, 1, 2, 3 and 4.
 /// let reader = Reader { intake, scales: vec![Scale::Numeric { low: 0.0, high: 4.0 }], n_rows: 5, clip: false };
-/// assert_eq!(reader.hold(Phase::Coding, |_| Ok(()))?.values(), [0.0, 0.25, 0.5, 0.75, 1.0]);
+/// assert_eq!(reader.hold(Phase::Coding, |_, _| Ok(()))?.values(), [0.0, 0.25, 0.5, 0.75, 1.0]);
 ///
 /// // Numbers beyond their scale are an error, or clipped.
 /// let reader = Reader { scales: vec![Scale::Numeric { low: 0.0, high: 2.0 }], ..reader };
-/// assert!(reader.hold(Phase::Coding, |_| Ok(())).is_err());
+/// assert!(reader.hold(Phase::Coding, |_, _| Ok(())).is_err());
 /// let reader = Reader { clip: true, ..reader };
-/// assert_eq!(reader.hold(Phase::Coding, |_| Ok(()))?.values(), [0.0, 0.5, 1.0, 1.0, 1.0]);
+/// assert_eq!(reader.hold(Phase::Coding, |_, _| Ok(()))?.values(), [0.0, 0.5, 1.0, 1.0, 1.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Reader<'a> {
@@ -200,19 +206,62 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads all rows into memory; calls `each` with every batch.
+    /// Reads all rows into memory; calls `each` with every batch, and the intake that it is of: this one, or the same
+    /// without features.
     ///
     /// # Errors
     /// As for [`Reader::pass`].
-    pub fn hold(&self, phase: Phase, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Rows> {
+    pub fn hold(&self, phase: Phase, mut each: impl FnMut(&Intake<'_>, &RecordBatch) -> Result<()>) -> Result<Rows> {
+        if let Some(features) = MatrixFeatures::new(&self.intake)
+            && let Some(ranges) = Ranges::new(&self.scales)
+        {
+            return self.hold_matrix(&features, &ranges, phase, each);
+        }
         let mut rows = Rows::with_capacity(self.n_rows as usize, self.scales.len());
         // A slice costs as much as a hundred values, in each column.
         let together = rows_per_tile(self.scales.len()).max(HELD_ROWS);
         self.parts(phase, together, |part, columns| {
             self.append(part, rows.span().1, columns, &mut rows)?;
-            each(part)
+            each(&self.intake, part)
         })?;
         Ok(rows)
+    }
+
+    /// As [`hold`](Reader::hold), where all features are numbers of a matrix.
+    fn hold_matrix(
+        &self,
+        features: &MatrixFeatures<'_>,
+        ranges: &Ranges,
+        phase: Phase,
+        mut each: impl FnMut(&Intake<'_>, &RecordBatch) -> Result<()>,
+    ) -> Result<Rows> {
+        let rest = features.rest();
+        let counts = rest.pass(phase, |batch| each(&rest, batch))?;
+        let (numbers, width) = (features.rows(counts)?, self.scales.len());
+        if numbers.len() as u64 != self.n_rows {
+            return Err(self.changed());
+        }
+        let mut rows = Rows::with_capacity(numbers.len(), width);
+        let tiles: Vec<Tile<'_>> = features.tiles(TILE_COLUMNS).collect();
+        let blocks = rows.add(0..numbers.len() as u32).par_chunks_mut(BLOCK_ROWS * width.max(1));
+        let beyond = blocks.zip(numbers.par_chunks(BLOCK_ROWS)).map(|(out, numbers)| {
+            self.intake.monitor.check()?;
+            let arch = Arch::new();
+            let mut beyond = 0;
+            for tile in &tiles {
+                for (out, &number) in out.chunks_exact_mut(width).zip(numbers) {
+                    let values = &mut out[tile.features.clone()];
+                    tile.read(number, values);
+                    beyond += arch.dispatch(ranges.normalize(tile.features.clone(), values, self.clip));
+                }
+            }
+            for out in out.chunks_exact_mut(width) {
+                ranges.constant.iter().for_each(|&feature| out[feature] = 0.0);
+            }
+            Ok(beyond)
+        });
+        let beyond = beyond.collect::<Result<Vec<usize>>>()?.into_iter().sum::<usize>();
+        if beyond == 0 { Ok(rows) } else { Err(self.changed()) }
     }
 
     /// Calls `each` with batches of at most `most` rows, and buffers for their columns.
@@ -287,6 +336,75 @@ impl Reader<'_> {
     }
 }
 
+/// The scales of numeric features.
+struct Ranges {
+    /// n_features; 0 for constant ones.
+    low: Vec<f64>,
+    /// n_features; infinite for constant ones, which are 0 or missing on this scale.
+    length: Vec<f64>,
+    /// Numbers of the constant features.
+    constant: Vec<usize>,
+}
+
+impl Ranges {
+    /// `None` if there are other scales, or the length of a range overflows.
+    fn new(scales: &[Scale]) -> Option<Self> {
+        let mut ranges = Ranges { low: Vec::new(), length: Vec::new(), constant: Vec::new() };
+        for (feature, scale) in scales.iter().enumerate() {
+            let (low, length) = match *scale {
+                Scale::Numeric { low, high } if (high - low).is_finite() => (low, high - low),
+                Scale::Constant => {
+                    ranges.constant.push(feature);
+                    (0.0, f64::INFINITY)
+                }
+                _ => return None,
+            };
+            ranges.low.push(low);
+            ranges.length.push(length);
+        }
+        Some(ranges)
+    }
+
+    fn normalize<'a>(&'a self, features: Range<usize>, values: &'a mut [f64], clip: bool) -> NormalizeRow<'a> {
+        NormalizeRow { values, low: &self.low[features.clone()], length: &self.length[features], clip }
+    }
+}
+
+/// Scales values of a row to [0, 1], each by its range; returns how many are beyond, or clips them.
+struct NormalizeRow<'a> {
+    values: &'a mut [f64],
+    low: &'a [f64],
+    length: &'a [f64],
+    clip: bool,
+}
+
+impl WithSimd for NormalizeRow<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> usize {
+        let NormalizeRow { values, low, length, clip } = self;
+        for ((value, low), length) in values.iter_mut().zip(low).zip(length) {
+            *value = (*value - low) / length;
+        }
+        count_beyond(values, clip)
+    }
+}
+
+/// Number of `values` outside [0, 1], or clips them.
+#[inline(always)]
+fn count_beyond(values: &mut [f64], clip: bool) -> usize {
+    if clip {
+        values.iter_mut().for_each(|value| *value = value.clamp(0.0, 1.0));
+        return 0;
+    }
+    let mut beyond = 0;
+    for value in values {
+        beyond += usize::from(*value < 0.0 || *value > 1.0);
+    }
+    beyond
+}
+
 /// A column as numbers, from the array itself or converted into `buffer`; empty for a constant column. `None` if a
 /// category is not in the scale.
 fn read<'a>(array: &'a ArrayRef, scale: &Scale, buffer: &'a mut Vec<f64>) -> Result<Option<&'a [f64]>> {
@@ -326,14 +444,6 @@ impl WithSimd for Normalize<'_> {
         for value in &mut *values {
             *value = Scale::normalize(*value, low, high);
         }
-        if clip {
-            values.iter_mut().for_each(|value| *value = value.clamp(0.0, 1.0));
-            return 0;
-        }
-        let mut beyond = 0;
-        for value in values {
-            beyond += usize::from(*value < 0.0 || *value > 1.0);
-        }
-        beyond
+        count_beyond(values, clip)
     }
 }

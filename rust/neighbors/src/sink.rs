@@ -77,6 +77,7 @@ use std::ops::Range;
 
 use pulp::Arch;
 
+use crate::panels::Panel;
 use crate::tile::Tile;
 
 /// Distances are compared in units of 1 / `DECIMALS`.
@@ -111,6 +112,12 @@ pub trait ExactDistance: Copy + Sync {
     /// Number of rows that are excluded for the query, at most.
     fn n_excluded(self, query: u32) -> usize;
 
+    /// What the differences of missing values add to those of the means in their place: the query misses the first of these
+    /// features, the row the second. 0 where there are no missing values.
+    fn beyond_means(self, _query: u32, _row: u32, _gaps: [&[u32]; 2]) -> f64 {
+        0.0
+    }
+
     /// Sets `out` to the sums of differences, in the order of features, between the query and each of `rows`.
     fn distances(self, query: u32, rows: &[u32], out: &mut Vec<f64>);
 }
@@ -123,6 +130,19 @@ pub fn key_unit(divisor: usize) -> f64 {
 /// The distance `sum / divisor` in units of 1e-12. Rows with equal keys are equally far away.
 pub fn distance_key(sum: f64, divisor: usize) -> u64 {
     (sum / divisor as f64 * DECIMALS).round_ties_even() as u64
+}
+
+impl<D: ExactDistance> Tile<'_, D> {
+    /// The distance in f32 of two rows, given by their panels and lanes, of which `distance` is measured with means in the place
+    /// of few missing values.
+    #[inline]
+    pub(super) fn with_gaps(&self, line: usize, rows: &Panel<'_>, lane: usize, distance: f32) -> f32 {
+        let gaps = [self.queries.gaps(line), rows.gaps(lane)];
+        if gaps.iter().all(|gaps| gaps.is_empty()) {
+            return distance;
+        }
+        distance + self.exact.beyond_means(self.queries.numbers[line], rows.numbers[lane], gaps) as f32
+    }
 }
 
 /// Takes the pairs of some queries and all rows.

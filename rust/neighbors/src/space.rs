@@ -166,6 +166,8 @@ pub struct Space {
     /// True if no value is missing.
     is_complete: bool,
     has_nominal: bool,
+    /// n_rows; true if a value of the row is missing. Empty where that is not known.
+    incomplete: Vec<bool>,
     /// Expected differences of rows from missing values, where they are computed beforehand.
     expected: ExpectedDifferences,
 }
@@ -191,8 +193,7 @@ pub struct Example<'a> {
     pub values: &'a [f64],
     /// Number of the class.
     pub class: usize,
-    /// n_classes x n_with_missing; expected differences from a missing value of each class. Empty where they are computed
-    /// when they are needed.
+    /// n_classes x width; expected differences from a missing value of each class, in features whose differences are held.
     pub expected: &'a [f64],
 }
 
@@ -202,13 +203,16 @@ pub struct Example<'a> {
 /// of computing it.
 #[derive(Debug, Default)]
 struct ExpectedDifferences {
-    /// n_features; places of the features with missing values.
+    /// n_features; places of the features whose differences are held.
     columns: Vec<u32>,
-    /// n_with_missing
+    /// Number of these features.
     width: usize,
-    /// n_rows x n_classes x n_with_missing
+    /// n_rows x n_classes x width
     values: Large<f64>,
 }
+
+/// The place of a feature whose expected differences are not held.
+const NOT_HELD: u32 = u32::MAX;
 
 /// Expected differences of some features that are held before they are written row by row, where one feature has no more.
 const EXPECTED_TOGETHER: usize = 1 << 22;
@@ -231,7 +235,18 @@ impl Space {
         let is_complete = !shapes.contains(&Shape::Unknown) && missing_models.iter().all(Option::is_none);
         let has_nominal = shapes.contains(&Shape::Nominal);
         let expected = ExpectedDifferences::default();
-        Space { shapes, missing_models, classes, n_classes, groups: None, is_complete, has_nominal, expected }
+        let incomplete = Vec::new();
+        Space {
+            shapes,
+            missing_models,
+            classes,
+            n_classes,
+            groups: None,
+            is_complete,
+            has_nominal,
+            incomplete,
+            expected,
+        }
     }
 
     /// Bytes of the expected differences of a row, as [`with_expected`](Space::with_expected) computes them.
@@ -239,14 +254,21 @@ impl Space {
         size_of::<f64>() * n_with_missing * n_classes
     }
 
-    /// The same space with the expected differences of all rows, n_rows x n_features, computed beforehand.
+    /// The same space with the expected differences of all rows, n_rows x n_features, computed beforehand in features with
+    /// more than few missing values.
     pub fn with_expected(mut self, rows: &[f64]) -> Self {
-        let features: Vec<usize> = (0..self.shapes.len()).filter(|&i| self.missing_models[i].is_some()).collect();
+        if self.is_complete {
+            return self;
+        }
+        let misses = |row: &[f64]| row.iter().fold(false, |any, value| any | value.is_nan());
+        self.incomplete = rows.par_chunks_exact(self.shapes.len()).map(misses).collect();
+        let is_held = |i: &usize| self.missing_models[*i].as_ref().is_some_and(MissingModel::has_many);
+        let features: Vec<usize> = (0..self.shapes.len()).filter(is_held).collect();
         let line = self.n_classes * features.len();
         if line == 0 {
             return self;
         }
-        let mut columns = vec![u32::MAX; self.shapes.len()];
+        let mut columns = vec![NOT_HELD; self.shapes.len()];
         (0..).zip(&features).for_each(|(column, &feature)| columns[feature] = column);
         let n_features = self.shapes.len();
         let n_rows = rows.len() / n_features;
@@ -298,10 +320,10 @@ impl Space {
     /// The difference between the value of `a` in feature `i` and a missing value of `class`.
     #[inline]
     pub fn expected(&self, i: usize, a: Example<'_>, class: usize) -> f64 {
-        if a.expected.is_empty() || self.missing_models[i].is_none() {
-            return self.missing_difference(i, (a.values[i], a.class), class);
+        match self.expected.columns.get(i) {
+            Some(&column) if column != NOT_HELD => a.expected[class * self.expected.width + column as usize],
+            _ => self.missing_difference(i, (a.values[i], a.class), class),
         }
-        a.expected[class * self.expected.width + self.expected.columns[i] as usize]
     }
 
     /// The differences between the values of `a` in the `n` features from number `first` on and missing values of `class`,
@@ -311,6 +333,28 @@ impl Space {
         let ExpectedDifferences { columns, width, .. } = &self.expected;
         let (start, last) = (*columns.get(first)? as usize, columns[first + n - 1] as usize);
         (last.wrapping_sub(start) == n - 1 && last < *width).then(|| &a.expected[class * width + start..][..n])
+    }
+
+    /// The mean of the known values of `class` in feature `i`.
+    pub(crate) fn mean(&self, i: usize, class: usize) -> f64 {
+        self.missing_models[i].as_ref().map_or(f64::NAN, |model| model.mean(class))
+    }
+
+    /// How much farther a missing value of `class` in feature `i` may be from others than its [mean](Space::mean).
+    pub(crate) fn excess(&self, i: usize, class: usize) -> f64 {
+        self.missing_difference(i, (self.mean(i, class), class), class)
+    }
+
+    /// How much more `a` and `b` differ in feature `i`, in which one misses a value, than with [means](Space::mean) in the place
+    /// of missing values: exactly, or interpolated where it can be.
+    pub(crate) fn beyond_means(&self, i: usize, a: Example<'_>, b: Example<'_>, is_exact: bool) -> f64 {
+        let [x, y] = [a, b].map(|row| if row.values[i].is_nan() { self.mean(i, row.class) } else { row.values[i] });
+        let interpolated = match &self.missing_models[i] {
+            Some(model) if !is_exact && !b.values[i].is_nan() => model.interpolated(y, a.class),
+            Some(model) if !is_exact && !a.values[i].is_nan() => model.interpolated(x, b.class),
+            _ => None,
+        };
+        interpolated.unwrap_or_else(|| self.difference(i, a, b)) - (x - y).abs()
     }
 
     /// The same space of rows with these groups.
@@ -390,25 +434,30 @@ impl Space {
         self.is_complete
     }
 
+    /// Returns true if no value of `row` is missing, as far as that is known.
+    #[inline]
+    pub fn is_complete_row(&self, row: u32) -> bool {
+        self.is_complete || self.incomplete.get(row as usize).is_some_and(|misses| !misses)
+    }
+
     /// Sets `out` to the sums of differences, in the order of features, between `a` and each of `others`.
     pub fn distances(&self, a: Example<'_>, others: &[Example<'_>], out: &mut Vec<f64>) {
         out.clear();
         for group in others.chunks(TOGETHER) {
             let rows: [Example<'_>; TOGETHER] = std::array::from_fn(|n| group[n.min(group.len() - 1)]);
-            let sums = match (self.is_complete, self.has_nominal) {
+            let mut sums = match self.has_nominal {
                 // Of numbers alone in half of the time.
-                (true, false) => sums(a, rows, |a, b| (a - b).abs()),
-                (true, true) => sums(a, rows, numeric_or_nominal),
-                (false, _) => {
-                    let mut sums = [0.0; TOGETHER];
-                    for i in 0..a.values.len() {
-                        for (sum, row) in sums.iter_mut().zip(rows) {
-                            *sum += self.difference(i, a, row);
-                        }
-                    }
-                    sums
-                }
+                false => sums(a, rows, |a, b| (a - b).abs()),
+                true => sums(a, rows, numeric_or_nominal),
             };
+            if sums.iter().any(|sum| sum.is_nan()) {
+                sums = [0.0; TOGETHER];
+                for i in 0..a.values.len() {
+                    for (sum, row) in sums.iter_mut().zip(rows) {
+                        *sum += self.difference(i, a, row);
+                    }
+                }
+            }
             out.extend_from_slice(&sums[..group.len()]);
         }
     }

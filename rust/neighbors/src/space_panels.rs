@@ -3,7 +3,8 @@
 //! M is the sum of the minima of numeric values and of 1/2 for each pair of equal nominal values. Features that are
 //! constant in the data are left out.
 
-use super::missing::MissingModel;
+use super::gaps::{Gaps, MOST_INTERPOLATED};
+use super::missing::{INTERPOLATION_ERROR, MissingModel};
 use super::rows::Rows;
 use super::space::{Example, Shape, Space};
 use crate::layout::{Error, Layout, MissingFeature, ROUNDING, additions};
@@ -23,6 +24,10 @@ pub fn layout_of(space: &Space) -> Layout {
         for feature in features {
             match &space.missing_models[feature] {
                 None => layout.whole.push(feature as u32),
+                Some(model) if model.has_few() => {
+                    layout.whole.push(feature as u32);
+                    layout.with_gaps.push(feature as u32);
+                }
                 Some(model) => {
                     let nominal = wanted == Shape::Nominal;
                     layout.with_missing.push(MissingFeature { feature: feature as u32, nominal });
@@ -54,15 +59,25 @@ pub fn error_of(layout: &Layout, sum: f64) -> Error {
     if layout.n_numeric == 0 && layout.with_missing.is_empty() && all < MOST_EXACT {
         return Error { fixed: 0.0, relative: 0.0 };
     }
-    let fixed = sum * (2.0 * additions(layout.whole.len()) + 4.0 * ROUNDING) + 2.0 * all as f64 * ROUNDING;
+    // Two excesses, or what is beyond means, and the errors of interpolated differences.
+    let (gaps, interpolated) = match layout.with_gaps.len() {
+        0 => (0.0, 0.0),
+        n => (4.0, n.min(MOST_INTERPOLATED) as f64 * INTERPOLATION_ERROR),
+    };
+    let fixed =
+        interpolated + sum * (2.0 * additions(layout.whole.len()) + 4.0 * ROUNDING) + 2.0 * all as f64 * ROUNDING;
     // One tenth more for errors of second order and of sums in f64.
-    Error { fixed: 1.1 * fixed, relative: 1.1 * (6.0 + layout.with_missing.len() as f64) * ROUNDING }
+    Error { fixed: 1.1 * fixed, relative: 1.1 * (6.0 + gaps + layout.with_missing.len() as f64) * ROUNDING }
 }
 
-/// Writes the values of a row in features without missing values; returns its A.
-fn fill(layout: &Layout, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
+/// Writes the values of a row in features without missing values, or with few; returns its A.
+fn fill(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
     for (out, &feature) in cells.values.iter_mut().zip(&layout.whole) {
         *out = example.values[feature as usize] as f32;
+    }
+    if !layout.with_gaps.is_empty() {
+        let values = cells.values.iter_mut().zip(&layout.whole).filter(|(value, _)| value.is_nan());
+        values.for_each(|(value, &feature)| *value = space.mean(feature as usize, example.class) as f32);
     }
     let mut sums = [0.0; SUMS];
     for values in cells.values[..layout.n_numeric].chunks(SUMS) {
@@ -96,9 +111,17 @@ fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
 pub fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
     let mut members = vec![Vec::new(); space.n_classes];
     rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
-    Panels::new(layout, members, |number, cells| {
+    let mut panels = Panels::new(layout, members, |number, cells| {
         let example = space.example(number, rows.row(number));
         fill_missing(layout, space, example, cells);
-        fill(layout, example, cells)
-    })
+        fill(layout, space, example, cells)
+    });
+    if !layout.with_gaps.is_empty() {
+        panels.gaps = Some(Gaps::new(&panels.numbers, |number| {
+            let Example { values, class, .. } = space.example(number, rows.row(number));
+            let missing = layout.with_gaps.iter().copied().filter(|&feature| values[feature as usize].is_nan());
+            missing.map(|feature| (feature, space.excess(feature as usize, class))).collect()
+        }));
+    }
+    panels
 }

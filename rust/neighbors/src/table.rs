@@ -23,7 +23,7 @@
 //! let profile = Profile::new(&intake(), 255)?;
 //! let scales = || profile.features.iter().map(Scale::from_profile).collect::<Vec<_>>();
 //! let reader = || Reader { intake: intake(), scales: scales(), n_rows: 40, clip: false };
-//! let held = reader().hold(Phase::Coding, |_| Ok(()))?;
+//! let held = reader().hold(Phase::Coding, |_, _| Ok(()))?;
 //! let mut sparse = SparseRows::new(Usual::new(&profile.features, &scales(), 40));
 //! sparse.append(&held);
 //! let spilled = SpilledRows::new(&reader(), &[], &Scratch::new(None), 1 << 20, |_| Ok(()))?;
@@ -42,10 +42,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use rayon::prelude::*;
+
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Phase;
 
-use super::rows::{BLOCK_ROWS, Reader, Rows};
+use super::rows::{BLOCK_ROWS, Reader, Rows, TOGETHER};
 use super::sparse::SparseRows;
 use super::spilled::SpilledRows;
 
@@ -105,9 +107,14 @@ impl Table<'_> {
         }
         let mut columns = vec![Vec::new(); features.len()];
         self.pass(Phase::Coding, |rows| {
-            for (column, &feature) in columns.iter_mut().zip(features) {
-                column.extend(rows.values().iter().skip(feature).step_by(rows.width));
-            }
+            // The features of a line of the cache, which follow each other, are read together.
+            let together = columns.par_chunks_mut(TOGETHER).zip(features.par_chunks(TOGETHER));
+            together.for_each(|(columns, features)| {
+                columns.iter_mut().for_each(|column| column.reserve(rows.numbers.len()));
+                for row in rows.values().chunks_exact(rows.width) {
+                    columns.iter_mut().zip(features).for_each(|(column, &feature)| column.push(row[feature]));
+                }
+            });
             Ok(())
         })?;
         Ok(columns)

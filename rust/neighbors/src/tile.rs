@@ -89,8 +89,8 @@ pub struct Tile<'a, D> {
 }
 
 impl<D> Tile<'_, D> {
-    /// Sets `out` to the distances in f32 of all pairs, for each panel of rows a line for each query. Calls `each`
-    /// with the number of the panel of rows and its distances while they are in the cache.
+    /// Sets `out` to the distances in f32 of all pairs, with means in the place of few missing values: for each panel of rows a
+    /// line for each query. Calls `each` with the number of the panel of rows and its distances while they are in the cache.
     #[inline]
     pub fn measure(&self, arch: Arch, out: &mut Vec<Lines>, mut each: impl FnMut(usize, &Lines)) {
         out.resize(self.rows.len(), [[0.0; LANES]; LANES]);

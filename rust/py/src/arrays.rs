@@ -368,6 +368,47 @@ impl Matrix {
     }
 }
 
+impl Matrix {
+    /// Writes the numbers of `columns` in row number `row` to `out`.
+    fn read_row<T: Copy>(&self, row: usize, columns: Range<usize>, out: &mut [f64], to_number: impl Fn(T) -> f64) {
+        let ([n_rows, width], [down, right]) = (self.shape, self.strides);
+        assert!(row < n_rows && columns.end <= width && columns.len() == out.len());
+        assert!(size_of::<T>() <= self.data_type.primitive_width().unwrap_or(1));
+        // SAFETY: row and column lie within the shape, so the offset lies within the array, whose items are T; they need not
+        // be aligned.
+        let at = |column: usize, right: isize| unsafe {
+            self.data.offset(row as isize * down + column as isize * right).cast::<T>().read_unaligned()
+        };
+        let item = size_of::<T>() as isize;
+        match right == item {
+            // Items side by side are converted several at a time.
+            true => out.iter_mut().zip(columns).for_each(|(out, column)| *out = to_number(at(column, item))),
+            false => out.iter_mut().zip(columns).for_each(|(out, column)| *out = to_number(at(column, right))),
+        }
+    }
+}
+
+/// Calls a method for the items of a matrix, with a function that makes numbers of them.
+macro_rules! with_items {
+    ($matrix:expr, $read:ident) => {
+        match $matrix.data_type {
+            DataType::Boolean => $read!(u8, |byte| f64::from(u8::from(byte != 0))),
+            DataType::Float16 => $read!(<Float16Type as ArrowPrimitiveType>::Native, f64::from),
+            DataType::Float32 => $read!(f32, f64::from),
+            DataType::Float64 => $read!(f64, |value| value),
+            DataType::Int8 => $read!(i8, f64::from),
+            DataType::Int16 => $read!(i16, f64::from),
+            DataType::Int32 => $read!(i32, f64::from),
+            DataType::Int64 => $read!(i64, |value| value as f64),
+            DataType::UInt8 => $read!(u8, f64::from),
+            DataType::UInt16 => $read!(u16, f64::from),
+            DataType::UInt32 => $read!(u32, f64::from),
+            DataType::UInt64 => $read!(u64, |value| value as f64),
+            _ => unreachable!("`new` lets no other type in"),
+        }
+    };
+}
+
 impl source::Matrix for Matrix {
     fn read(&self, columns: Range<usize>, out: &mut [f64]) {
         let (n_rows, first) = (self.shape[0], columns.start);
@@ -377,20 +418,15 @@ impl source::Matrix for Matrix {
                 self.fill(0, n_rows, first, out, |to, value: $T| *to = $to_number(value))
             };
         }
-        match self.data_type {
-            DataType::Boolean => read!(u8, |byte| f64::from(u8::from(byte != 0))),
-            DataType::Float16 => read!(<Float16Type as ArrowPrimitiveType>::Native, f64::from),
-            DataType::Float32 => read!(f32, f64::from),
-            DataType::Float64 => read!(f64, |value| value),
-            DataType::Int8 => read!(i8, f64::from),
-            DataType::Int16 => read!(i16, f64::from),
-            DataType::Int32 => read!(i32, f64::from),
-            DataType::Int64 => read!(i64, |value| value as f64),
-            DataType::UInt8 => read!(u8, f64::from),
-            DataType::UInt16 => read!(u16, f64::from),
-            DataType::UInt32 => read!(u32, f64::from),
-            DataType::UInt64 => read!(u64, |value| value as f64),
-            _ => unreachable!("`new` lets no other type in"),
+        with_items!(self, read);
+    }
+
+    fn read_row(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
+        macro_rules! read {
+            ($T:ty, $to_number:expr) => {
+                self.read_row::<$T>(row, columns, out, $to_number)
+            };
         }
+        with_items!(self, read);
     }
 }

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use super::limits::Limits;
-use super::params::{Missing, ReliefParams, Scaling};
+use super::params::{Missing, NeighborhoodRule, ReliefParams, Scaling};
 use super::targets;
 use ferrank_data::groups::Groups;
 use ferrank_data::intake::{Intake, Unlabelled};
@@ -95,7 +95,7 @@ impl<'a> Prepared<'a> {
         let mut table = if is_sparse {
             Table::Sparse(read_sparse(&reader, usual, &mut read)?)
         } else if held_bytes.max(ranking_bytes) <= limits.rows {
-            Table::Held(reader.hold(Phase::Coding, &mut read)?)
+            Table::Held(reader.hold(Phase::Coding, |intake, batch| labels.add(intake, batch))?)
         } else if !ranked.is_empty() {
             Table::Spilled(SpilledRows::new(&reader, &ranked, scratch, limits.group, &mut read)?)
         } else {
@@ -135,7 +135,7 @@ impl<'a> Prepared<'a> {
         }
         let space = Space::new(shapes, missing_models, classes, n_classes).with_groups(groups);
         let space = match &table {
-            Table::Held(rows) if params.missing == Missing::Expected => space.with_expected(rows.values()),
+            Table::Held(rows) if params.neighborhood == NeighborhoodRule::Nearest => space.with_expected(rows.values()),
             _ => space,
         };
         Ok(Prepared {

@@ -681,8 +681,14 @@ impl NumericProfile {
 
     /// Adds what all `values` say, besides those of the samples.
     fn add_range(&mut self, values: &[f64]) -> Result<()> {
-        let Range { low, high, missing, zeros } = Range::of(values);
-        if (values.len() as u64 > missing) && !(low.is_finite() && high.is_finite()) {
+        let range = Range::of(values);
+        self.extend_range(range, values.len() as u64 - range.missing)
+    }
+
+    /// Adds the `range` of `n_known` values and others, which are missing.
+    fn extend_range(&mut self, range: Range, n_known: u64) -> Result<()> {
+        let Range { low, high, missing, zeros } = range;
+        if n_known > 0 && !(low.is_finite() && high.is_finite()) {
             let found = if high.is_finite() { low } else { high };
             return Err(not_finite(found));
         }

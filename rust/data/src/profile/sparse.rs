@@ -13,15 +13,19 @@ use crate::sparse::SparseIntake;
 use ferrank_runtime::error::Result;
 
 /// The rows of a sample.
-struct SampledRows {
+pub(super) struct SampledRows {
     /// n_rows; the position in the sample, or [`SampledRows::NOT`].
     positions: Vec<u32>,
-    len: usize,
-    holds_all: bool,
+    pub(super) len: usize,
+    pub(super) holds_all: bool,
 }
 
 impl SampledRows {
     const NOT: u32 = u32::MAX;
+
+    pub(super) fn holds(&self, row: usize) -> bool {
+        self.positions[row] != SampledRows::NOT
+    }
 }
 
 impl Profile {
@@ -48,7 +52,7 @@ impl Profile {
     }
 
     /// Which of the `n_rows` rows that the profile is of are in its sample.
-    fn sampled_rows(&self, place: Place, n_rows: usize) -> SampledRows {
+    pub(super) fn sampled_rows(&self, place: Place, n_rows: usize) -> SampledRows {
         let (mut positions, mut len) = (Vec::with_capacity(n_rows), 0);
         for row in 0..n_rows as u64 {
             let is_sampled = self.sample.holds(place.first_row + row);

@@ -20,6 +20,9 @@ use std::ops::Range;
 /// #     fn read(&self, columns: Range<usize>, out: &mut [f64]) {
 /// #         out.copy_from_slice(&self.0[columns].concat());
 /// #     }
+/// #     fn read_row(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
+/// #         out.iter_mut().zip(&self.0[columns]).for_each(|(out, column)| *out = column[row]);
+/// #     }
 /// # }
 /// /// A table of a column of names, and two of numbers that are in a matrix, too.
 /// struct Named {
@@ -83,6 +86,10 @@ pub struct MatrixColumns<'a> {
 ///             out.iter_mut().zip(&self.0).for_each(|(out, row)| *out = row[column]);
 ///         }
 ///     }
+///
+///     fn read_row(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
+///         out.copy_from_slice(&self.0[row][columns]);
+///     }
 /// }
 /// let mut out = [0.0; 6];
 /// Rows(vec![[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]).read(0..2, &mut out);
@@ -91,4 +98,7 @@ pub struct MatrixColumns<'a> {
 pub trait Matrix: Sync {
     /// Writes the numbers of `columns` to `out`, one column after the other, NaN where missing.
     fn read(&self, columns: Range<usize>, out: &mut [f64]);
+
+    /// Writes the numbers of `columns` in row number `row` to `out`, NaN where missing.
+    fn read_row(&self, row: usize, columns: Range<usize>, out: &mut [f64]);
 }

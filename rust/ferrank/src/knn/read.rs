@@ -46,7 +46,7 @@ impl Pair {
             let mut columns: Vec<TargetColumn> = (profiles[0].targets.iter().zip(&profiles[1].targets))
                 .map(|(train, test)| empty_target(train, test, n_rows[part] as usize))
                 .collect::<Result<_>>()?;
-            let rows = reader.hold(Phase::Coding, |batch| add_values(&mut columns, &reader.intake, batch))?;
+            let rows = reader.hold(Phase::Coding, |intake, batch| add_values(&mut columns, intake, batch))?;
             held.push((rows, reader.scales));
             targets.push(columns);
         }

@@ -87,9 +87,9 @@ impl<D: ExactDistance> WithBytes for Offer<'_, '_, D> {
         let class = tile.rows[0].class;
         for line in (0..LANES).filter(|line| tile.queries.numbers[*line] != NO_ROW) {
             let query = lists.position(tile.query_panel, line);
-            let known = lists.threshold(tile.exact, query, class);
-            if known < f32::MAX {
-                let high = scale.level(known);
+            let mut threshold = lists.threshold(tile.exact, query, class);
+            if threshold < f32::MAX {
+                let high = scale.level(threshold);
                 if high == BEYOND {
                     return false;
                 }
@@ -107,16 +107,17 @@ impl<D: ExactDistance> WithBytes for Offer<'_, '_, D> {
                 let likely = likely.min(BEYOND - 1);
                 buffers.collect(simd, line, [0, first, likely]);
                 let start = buffers.found.len();
-                if !buffers.measure(simd, tile, (line, query), 0, &mut budget) {
+                if !buffers.measure(simd, tile, (line, query, threshold), 0, &mut budget) {
                     return false;
                 }
                 let kth = buffers.kth(start, lists.k());
-                let reach = scale.level(kth.map_or(f32::MAX, |kth| lists.threshold_at(tile.exact, query, kth)));
+                threshold = kth.map_or(f32::MAX, |kth| lists.threshold_at(tile.exact, query, kth));
+                let reach = scale.level(threshold);
                 if reach == BEYOND {
                     return false;
                 }
                 buffers.drop_beyond(line, reach);
-                if !buffers.measure(simd, tile, (line, query), 1, &mut budget) {
+                if !buffers.measure(simd, tile, (line, query, threshold), 1, &mut budget) {
                     return false;
                 }
                 buffers.positions[0].clear();
@@ -124,7 +125,7 @@ impl<D: ExactDistance> WithBytes for Offer<'_, '_, D> {
                     buffers.collect(simd, line, [likely + 1, reach, reach]);
                 }
             }
-            if !buffers.measure(simd, tile, (line, query), 0, &mut budget) {
+            if !buffers.measure(simd, tile, (line, query, threshold), 0, &mut budget) {
                 return false;
             }
         }
@@ -254,14 +255,14 @@ impl ByteSearch {
         self.positions[1] = far;
     }
 
-    /// Measures the nearer rows (`which` = 0) or the farther ones (1) from a query, given by its line in the panel and its
-    /// position in the lists. Returns false if they are more than `budget`.
+    /// Measures the nearer rows (`which` = 0) or the farther ones (1) from a query, given by its line in the panel, its
+    /// position in the lists and its threshold. Returns false if they are more than `budget`.
     #[inline(always)]
     fn measure<S: Simd, D: ExactDistance>(
         &mut self,
         simd: S,
         tile: Tile<'_, D>,
-        (line, query): (usize, usize),
+        query: (usize, usize, f32),
         which: usize,
         budget: &mut usize,
     ) -> bool {
@@ -273,12 +274,12 @@ impl ByteSearch {
         if S::F32_LANES == LANES {
             let (together, single) = positions.as_chunks::<TOGETHER>();
             for positions in together {
-                self.measure_together(simd, tile, (line, query), positions);
+                self.measure_together(simd, tile, query, positions);
             }
             rest = single;
         }
         for position in rest.as_chunks::<1>().0 {
-            self.measure_together(simd, tile, (line, query), position);
+            self.measure_together(simd, tile, query, position);
         }
         self.positions[which] = positions;
         true
@@ -289,7 +290,7 @@ impl ByteSearch {
         &mut self,
         simd: S,
         tile: Tile<'_, D>,
-        (line, query): (usize, usize),
+        (line, query, threshold): (usize, usize, f32),
         positions: &[u32; N],
     ) {
         let rows = positions.map(|position| {
@@ -299,6 +300,10 @@ impl ByteSearch {
         let query_row = Row { panel: &tile.queries, lane: line };
         let distances = distances(simd, tile.layout, Parts::new(tile.layout), query_row, rows);
         for (row, distance) in rows.iter().zip(distances) {
+            if distance > threshold {
+                continue;
+            }
+            let distance = tile.with_gaps(line, row.panel, row.lane, distance);
             let row = row.panel.numbers[row.lane];
             if !tile.exact.is_excluded(tile.queries.numbers[line], row) {
                 self.found.push(Candidate { query, distance, row });

@@ -19,7 +19,7 @@ const MARKED: usize = u64::BITS as usize / LANES;
 pub(super) struct KernelSearch {
     /// n_row_panels; distances in f32.
     distances: Vec<Lines>,
-    /// n_groups; the smallest distance of each query and lane in a group of panels.
+    /// n_groups; the smallest distance of each query and lane in a group of panels, with the excess of the row.
     smallest: Vec<Lines>,
     scratch: Vec<f32>,
 }
@@ -41,9 +41,11 @@ impl KernelSearch {
         smallest.clear();
         smallest.resize(groups, [[f32::INFINITY; LANES]; LANES]);
         let mut note = |number: usize, lines: &Lines| {
-            let smallest = smallest[number % groups].as_flattened_mut();
-            for (smallest, distance) in smallest.iter_mut().zip(lines.as_flattened()) {
-                *smallest = smallest.min(*distance);
+            let excess = tile.rows[number].excess();
+            for (smallest, line) in smallest[number % groups].iter_mut().zip(lines) {
+                for ((smallest, distance), excess) in smallest.iter_mut().zip(line).zip(excess) {
+                    *smallest = smallest.min(distance + excess);
+                }
             }
         };
         match known {
@@ -59,7 +61,7 @@ impl KernelSearch {
         arch.dispatch(Offer { buffers: self, tile, lists });
     }
 
-    /// A distance in f32 that at least `n` rows do not exceed, for the query in `line`.
+    /// A distance in f32 that at least `n` rows do not exceed, but by the excess of the query in `line`.
     fn kth_bound(&mut self, line: usize, n: usize) -> f32 {
         let scratch = &mut self.scratch;
         scratch.clear();
@@ -92,7 +94,8 @@ impl<D: ExactDistance> WithSimd for Offer<'_, '_, D> {
             if threshold == f32::MAX {
                 let excluded = tile.exact.n_excluded(tile.queries.numbers[line]);
                 let first = buffers.kth_bound(line, lists.k() + excluded);
-                threshold = lists.threshold_at(tile.exact, query, first).min(f32::MAX);
+                let excess = tile.queries.excess()[line];
+                threshold = lists.threshold_at(tile.exact, query, first + excess).min(f32::MAX);
             }
             let threshold = simd.splat_f32s(threshold);
             'rows: for (panels, rows) in buffers.distances.chunks(MARKED).zip(tile.rows.chunks(MARKED)) {
@@ -105,8 +108,8 @@ impl<D: ExactDistance> WithSimd for Offer<'_, '_, D> {
                 }
                 for position in bits(marks) {
                     let (panel, lane) = (position as usize / LANES, position as usize % LANES);
-                    let candidate = (panels[panel][line][lane], rows[panel].numbers[lane]);
-                    if !lists.push(tile.exact, query, class, candidate) {
+                    let distance = tile.with_gaps(line, &rows[panel], lane, panels[panel][line][lane]);
+                    if !lists.push(tile.exact, query, class, (distance, rows[panel].numbers[lane])) {
                         break 'rows;
                     }
                 }

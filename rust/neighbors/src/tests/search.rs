@@ -235,6 +235,27 @@ fn differences_computed_beforehand_have_the_same_bits() {
 }
 
 #[test]
+fn nor_do_means_in_the_place_of_few_missing_values() {
+    let shapes: Vec<Shape> = (0..44).map(|i| if i % 11 == 10 { Shape::Nominal } else { Shape::Numeric }).collect();
+    for (seed, n_classes) in [(1, 2), (2, 1), (3, 3)] {
+        let (mut rows, ..) = small(420, &shapes, 0.0005, n_classes, seed);
+        // A row that misses most values: as many as are few.
+        rows.values_mut()[44 * 6..44 * 7 - 10].fill(f64::NAN);
+        let classes: Vec<u16> = (0..420).map(|row| row % n_classes as u16).collect();
+        let (space, layout) = space_of(&rows, &shapes, classes, n_classes);
+        assert!(layout.with_gaps.len() > 5 && layout.with_missing.len() > 5, "{layout:?}");
+        [1, 9].into_iter().for_each(|k| assert_found(&rows, &space, &layout, k, &format!("seed {seed}")));
+        let space = space.with_expected(rows.values());
+        assert_found(&rows, &space, &layout, 5, &format!("seed {seed}, held"));
+        let monitor = Monitor::default();
+        let mut held = Rows::with_capacity(420, 44);
+        held.add_some(&rows, &rows.numbers);
+        let found = search(&space, &layout, 5, &monitor).among(&Table::Held(held), &rows).unwrap();
+        assert_same(&found, &naive(&rows, &space, 5), &rows.numbers, "among");
+    }
+}
+
+#[test]
 fn nor_do_they_where_missing_values_differ_between_classes() {
     let shapes = [Shape::Numeric; 48];
     let (mut rows, space, _) = small(320, &shapes, 0.0, 2, 1);

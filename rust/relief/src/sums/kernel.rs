@@ -10,6 +10,8 @@ use ferrank_neighbors::space::{Example, difference};
 pub(super) struct Position<'a> {
     pub(super) query: u32,
     pub(super) row: u32,
+    /// True if no value of both is missing, as far as that is known.
+    pub(super) is_complete: bool,
     /// n_vectors; the weight of the differences in each sum.
     pub(super) weights: &'a [f64],
     /// What the differences add to other sums.
@@ -39,6 +41,8 @@ pub(super) struct Term<const N: usize> {
     query: u32,
     row: u32,
     weights: [f64; N],
+    /// True if no value of both is missing, as far as that is known.
+    is_complete: bool,
     /// End of what the pair adds to other sums.
     end: usize,
 }
@@ -83,7 +87,8 @@ impl<'a, const N: usize> Part<'a, N> {
             let n_changes = if with_changes { position.changes.len() } else { 0 };
             end += n_changes;
             let counts = n_changes > 0 || weights != [0.0; N];
-            counts.then_some(Term { query: position.query, row: position.row, weights, end })
+            let Position { query, row, is_complete, .. } = *position;
+            counts.then_some(Term { query, row, weights, is_complete, end })
         });
         Part { terms: terms.collect(), sums, changes }
     }
@@ -201,7 +206,7 @@ impl<const N: usize, const CHANGES: bool> Add<'_, '_, N, CHANGES> {
     #[inline(always)]
     fn slice<S: Simd, const V: usize>(&mut self, simd: S, start: usize, skipped: usize) {
         let DistanceContext { space, queries, rows } = self.context;
-        let (width, wide, is_complete) = (rows.width, V * S::F64_LANES, space.is_complete());
+        let (width, wide) = (rows.width, V * S::F64_LANES);
         let (query_values, row_values) = (queries.values(), rows.values());
         for Part { terms, sums, changes } in &mut self.parts {
             let changed = aligned(&mut self.changed, changes.reached.len() * wide);
@@ -220,7 +225,7 @@ impl<const N: usize, const CHANGES: bool> Add<'_, '_, N, CHANGES> {
                 for v in 0..V {
                     differences[v] = difference(simd, query[v], row[v]);
                 }
-                if !is_complete {
+                if !term.is_complete {
                     let mut sum = differences[0];
                     for other in &differences[1..] {
                         sum = simd.add_f64s(sum, *other);
@@ -381,11 +386,17 @@ mod tests {
                 let pairs: Vec<Position<'_>> = (0..12u32)
                     .zip(weights.chunks_exact(n_vectors))
                     .zip(&changes)
-                    .map(|((row, weights), changes)| Position { query: row * 5 % 12, row, weights, changes })
+                    .map(|((row, weights), changes)| Position {
+                        query: row * 5 % 12,
+                        row,
+                        is_complete: [row * 5 % 12, row].into_iter().all(|row| space.is_complete_row(row)),
+                        weights,
+                        changes,
+                    })
                     .collect();
                 let mut expected = vec![0.0; n_vectors * width];
                 let mut expected_changes = vec![0.0; 5 * width];
-                for &Position { query, row, weights, changes } in &pairs {
+                for &Position { query, row, weights, changes, .. } in &pairs {
                     for feature in 0..width {
                         let [a, b] = [query, row].map(|row| (rows.row(row)[feature], space.class(row)));
                         let apart = space.apart(feature, a, b);

@@ -280,6 +280,7 @@ impl Block {
         let position = |pair: &Pair| Position {
             query: context.queries.position(pair.query),
             row: context.rows.position(pair.row),
+            is_complete: context.space.is_complete_row(pair.query) && context.space.is_complete_row(pair.row),
             weights: &weights[pair.number as usize * *n_vectors..][..*n_vectors],
             changes: &changes[changes_of(ends, pair.number)],
         };
