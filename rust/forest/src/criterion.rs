@@ -187,7 +187,7 @@ impl Criterion {
                 }
                 pair
             }
-            PairLayout::Weighted(field) => [field.number(1.0, block.weight(row)), block.dense(row)[0]],
+            PairLayout::Weighted(field) => [field.weighted_number(1.0, block.weight(row)), block.dense(row)[0]],
             PairLayout::Two(field) => [field.number(1.0, block.dense(row)[0]), block.dense(row)[1]],
         }
     }
@@ -223,7 +223,7 @@ impl Criterion {
         match self.layout() {
             PairLayout::Component => [sums[EXAMPLES], sums[FIRST]],
             PairLayout::Classes(classes) => classes.pair(sums[EXAMPLES], self.indicators(sums).iter().copied()),
-            PairLayout::Weighted(field) => [field.number(sums[EXAMPLES], sums[WEIGHT]), sums[FIRST]],
+            PairLayout::Weighted(field) => [field.weighted_number(sums[EXAMPLES], sums[WEIGHT]), sums[FIRST]],
             PairLayout::Two(field) => [field.number(sums[EXAMPLES], sums[FIRST]), sums[FIRST + 1]],
         }
     }

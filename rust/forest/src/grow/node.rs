@@ -170,7 +170,7 @@ impl Grower<'_> {
                 let (all, mean) = (node.weight(), node.sum() / node.weight());
                 let mut spread = 0.0;
                 pairs.iter().all(|&[first, sum]| {
-                    let (_, weight) = field.count_and_sum(first);
+                    let (_, weight) = field.count_and_weight(first);
                     spread += (sum - mean * weight).powi(2) / weight;
                     spread <= 0.25 * LEAST_GAIN * all
                 })

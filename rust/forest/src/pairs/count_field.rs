@@ -6,6 +6,9 @@
 
 use super::Pair;
 
+/// Bits of the integers that f64 represents exactly.
+const BITS: i32 = f64::MANTISSA_DIGITS as i32;
+
 /// The layout of the count and the sum in one number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CountField {
@@ -21,14 +24,16 @@ impl CountField {
     ///
     /// Of n examples, the sum is below half the unit, and the number below 2⁵³ times the step.
     pub(crate) fn new(step: i32, most: i32) -> Option<Self> {
-        let unit = (f64::MANTISSA_DIGITS as i32 + step + most).div_euclid(2);
-        (unit >= most + 2).then_some(CountField { unit: unit as i16, most: most as i16 })
+        let unit = (BITS + step + most).div_euclid(2);
+        let is_normal = (f64::MIN_EXP..f64::MAX_EXP - BITS - 1).contains(&unit);
+        (unit >= most + 2 && is_normal).then_some(CountField { unit: unit as i16, most: most as i16 })
     }
 
-    /// The layout for row `weights` from 0 to 1; `None` if no number of examples fits.
+    /// The layout for row `weights` from 0 to 1; `None` if no number of examples fits. The sum is that of the differences
+    /// from 1/2, which takes a bit less than that of the weights.
     pub(crate) fn of_weights(weights: impl Iterator<Item = f64>) -> Option<Self> {
         let step = weights.filter(|&weight| weight > 0.0).map(lowest_bit).min()?;
-        CountField::new(step.min(0), 0)
+        CountField::new(step.min(-1), -1)
     }
 
     /// What an example adds to the number, besides its addend.
@@ -49,8 +54,22 @@ impl CountField {
     /// The count and the sum in `number`.
     #[inline]
     pub(crate) fn count_and_sum(self, number: f64) -> (f64, f64) {
-        let count = (number / self.unit()).round_ties_even();
-        (count, number - count * self.unit())
+        // Around it, numbers are apart by the unit.
+        let apart = 1.5 * power_of_two(self.unit + BITS as i16 - 1);
+        let counts = (number + apart) - apart;
+        (counts * power_of_two(-self.unit), number - counts)
+    }
+
+    /// The number of examples with this count and weight.
+    pub(crate) fn weighted_number(self, count: f64, weight: f64) -> f64 {
+        self.number(count, weight - 0.5 * count)
+    }
+
+    /// The count and the weight in `number`.
+    #[inline]
+    pub(crate) fn count_and_weight(self, number: f64) -> (f64, f64) {
+        let (count, sum) = self.count_and_sum(number);
+        (count, sum + 0.5 * count)
     }
 
     /// The means of two components of the examples with the sums `pair`.
@@ -60,8 +79,11 @@ impl CountField {
     }
 }
 
+/// 2 to the power of `exponent`, which is that of a normal number.
+#[inline]
 fn power_of_two(exponent: i16) -> f64 {
-    2f64.powi(exponent.into())
+    let bias = f64::MAX_EXP as i16 - 1;
+    f64::from_bits(((exponent + bias) as u64) << (f64::MANTISSA_DIGITS - 1))
 }
 
 /// The exponent of the lowest bit of a number above 0.
@@ -81,11 +103,11 @@ mod tests {
     fn layouts_leave_room_for_the_bits_of_weights() {
         let of = |weights: &[f64]| CountField::of_weights(weights.iter().copied()).map(CountField::most_examples);
         assert_eq!(of(&[1.0, 0.5]), Some(((1 << 25) - 1) as f64));
-        assert_eq!(of(&[1.0, 0.75, 0.0]), Some(((1 << 24) - 1) as f64));
-        assert_eq!(of(&[1.0, 0.5f64.powi(33)]), Some(511.0));
-        assert_eq!(of(&[1.0, 1.0 - 0.5f64.powi(33)]), Some(511.0));
-        assert_eq!(of(&[1.0, 0.5f64.powi(49)]), Some(1.0));
-        assert_eq!(of(&[1.0, 0.5f64.powi(50)]), None);
+        assert_eq!(of(&[1.0, 0.75, 0.0]), Some(((1 << 25) - 1) as f64));
+        assert_eq!(of(&[1.0, 0.5f64.powi(34)]), Some(511.0));
+        assert_eq!(of(&[1.0, 1.0 - 0.5f64.powi(34)]), Some(511.0));
+        assert_eq!(of(&[1.0, 0.5f64.powi(48)]), Some(3.0));
+        assert_eq!(of(&[1.0, 0.5f64.powi(52)]), None);
         assert_eq!(of(&[0.0]), None);
     }
 
@@ -102,6 +124,15 @@ mod tests {
             let count: u32 = examples.iter().map(|&(count, _)| count).sum();
             prop_assume!(f64::from(count) <= field.most_examples());
             let value = |units: i64| units as f64 * 2f64.powi(step);
+            if bits > 0 {
+                let weight = |units: i64| (units.abs() as f64) / (1u64 << bits) as f64;
+                let weights = examples.iter().map(|&(_, units)| weight(units)).chain([0.5f64.powi(bits)]);
+                let field = CountField::of_weights(weights).unwrap();
+                let parts = examples.iter().map(|&(n, units)| f64::from(n) * field.weighted_number(1.0, weight(units)));
+                let total: f64 = examples.iter().map(|&(n, units)| f64::from(n) * weight(units)).sum();
+                let is_room = f64::from(count) <= field.most_examples();
+                prop_assert!(!is_room || field.count_and_weight(parts.sum()) == (f64::from(count), total));
+            }
             let parts = examples.iter().map(|&(count, units)| f64::from(count) * field.number(1.0, value(units)));
             let total: f64 = examples.iter().map(|&(count, units)| f64::from(count) * value(units)).sum();
             prop_assert_eq!(field.count_and_sum(parts.sum()), (f64::from(count), total));

@@ -59,7 +59,7 @@ impl PairLayout {
         let count = match self {
             PairLayout::Component => first,
             PairLayout::Classes(fields) => fields.count(first),
-            PairLayout::Weighted(field) => return field.count_and_sum(first),
+            PairLayout::Weighted(field) => return field.count_and_weight(first),
             PairLayout::Two(field) => field.count_and_sum(first).0,
         };
         (count, count)

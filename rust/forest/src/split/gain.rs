@@ -223,7 +223,8 @@ impl PairGain for WeightGain {
         let splat = |x: f64| simd.splat_f64s(x);
         let [least, most] = self.bounds.map(splat);
         let counts = nearest(simd, first, self.unit);
-        let left = simd.sub_f64s(first, counts);
+        // Exact, fused or not.
+        let left = simd.mul_add_e_f64s(counts, splat(0.5 / self.unit), simd.sub_f64s(first, counts));
         let right = simd.sub_f64s(splat(self.weight), left);
         let difference = simd.sub_f64s(sums, simd.mul_f64s(splat(self.mean), left));
         let weights = simd.mul_f64s(left, right);
@@ -320,7 +321,7 @@ mod tests {
             let layout = PairLayout::Weighted(field);
             let pair = |&(count, eighths, value, _): &(u32, u32, i32, bool)| {
                 let weight = weight(eighths);
-                [field.number(1.0, weight), weight * f64::from(value)].map(|number| f64::from(count) * number)
+                [field.weighted_number(1.0, weight), weight * f64::from(value)].map(|number| f64::from(count) * number)
             };
             let pairs: Vec<Pair> = examples.iter().map(pair).collect();
             let left: Vec<Pair> = examples.iter().filter(|example| example.3).map(pair).collect();
