@@ -155,6 +155,30 @@ def test_equal_weights_change_nothing(numbers: Numbers) -> None:
     np.testing.assert_allclose(weighted, plain, rtol=1e-12)
 
 
+@pytest.mark.parametrize("weight", [1e-14, 1e-20, 1e-300])
+@pytest.mark.parametrize("target", ["a number", "two numbers", "2 classes", "3 classes", "12 classes"])
+def test_rows_of_negligible_weight_count_as_none(target: str, weight: float) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 2))
+    number = X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=200)
+    y: Any = number
+    if target == "two numbers":
+        y = np.column_stack([number, rng.normal(size=200)])
+    elif "classes" in target:
+        n = int(target.split()[0])
+        y = np.digitize(number, np.quantile(number, np.arange(1, n) / n)).astype(str)
+
+    def importances(negligible: float) -> Any:
+        weights = np.where(np.arange(200) % 3 == 0, negligible, 1.0)
+        tree = ForestRanker(
+            ensemble="bagging", bootstrap=False, n_estimators=1, min_samples_leaf=1, standard_errors=False
+        )
+        return tree.fit(X, y, sample_weight=weights).feature_importances_
+
+    # In a node of two rows, tests of both features tie but for what the other rows add.
+    np.testing.assert_allclose(importances(weight), importances(0.0), rtol=1e-3)
+
+
 def test_missing_values_are_nan_or_null(numbers: Numbers) -> None:
     X, y = numbers[0].copy(), numbers[1]
     X[::7, 1] = np.nan

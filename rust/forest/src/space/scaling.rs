@@ -114,8 +114,10 @@ pub(super) struct Weighing {
 }
 
 impl Weighing {
+    /// At least a step of the grid, so that no side of a test with examples is without weight.
     pub(super) fn of(self, weight: f64) -> f64 {
-        self.grid.round(weight / self.scale)
+        let rounded = self.grid.round(weight / self.scale);
+        if weight > 0.0 { rounded.max(self.grid.0) } else { 0.0 }
     }
 
     pub(super) fn count_field(self) -> Option<CountField> {

@@ -227,13 +227,10 @@ impl PairGain for WeightGain {
         let left = simd.mul_add_e_f64s(counts, splat(0.5 / self.unit), simd.sub_f64s(first, counts));
         let right = simd.sub_f64s(splat(self.weight), left);
         let difference = simd.sub_f64s(sums, simd.mul_f64s(splat(self.mean), left));
-        let weights = simd.mul_f64s(left, right);
-        let gain = simd.div_f64s(simd.mul_f64s(difference, difference), weights);
+        let gain = simd.div_f64s(simd.mul_f64s(difference, difference), simd.mul_f64s(left, right));
         let enough =
             simd.and_m64s(simd.greater_than_or_equal_f64s(counts, least), simd.less_than_or_equal_f64s(counts, most));
-        // Weights may be 0.
-        let fits = simd.and_m64s(enough, simd.greater_than_f64s(weights, splat(0.0)));
-        simd.select_f64s(fits, gain, splat(-1.0))
+        simd.select_f64s(enough, gain, splat(-1.0))
     }
 }
 
@@ -313,11 +310,11 @@ mod tests {
     proptest! {
         #[test]
         fn gains_of_weighted_examples_are_those_of_their_means(
-            examples in prop::collection::vec((1..=3u32, 0..=8u32, -100..100i32, any::<bool>()), 2..40),
+            examples in prop::collection::vec((1..=3u32, 1..=8u32, -100..100i32, any::<bool>()), 2..40),
             min_leaf in 1..4u32,
         ) {
             let weight = |eighths: u32| f64::from(eighths) / 8.0;
-            let field = CountField::of_weights((0..=8).map(weight)).unwrap();
+            let field = CountField::of_weights((1..=8).map(weight)).unwrap();
             let layout = PairLayout::Weighted(field);
             let pair = |&(count, eighths, value, _): &(u32, u32, i32, bool)| {
                 let weight = weight(eighths);
@@ -331,7 +328,7 @@ mod tests {
                 (sums.0 + count, sums.1 + weight, sums.2 + weight * i64::from(value))
             });
             let (own, other) = (sums(true), sums(false));
-            let is_allowed = own.0.min(other.0) >= i64::from(min_leaf) && own.1 > 0 && other.1 > 0;
+            let is_allowed = own.0.min(other.0) >= i64::from(min_leaf);
             let difference = own.2 * (own.1 + other.1) - (own.2 + other.2) * own.1;
             let weights = (own.1 * other.1) as f64;
             let expected = (difference as f64 / (own.1 + other.1) as f64).powi(2) / weights;
