@@ -253,7 +253,7 @@ class _Asking:
             future.release()
 
     def sums(self, request: bytes) -> Floats:
-        """Return the sums over the rows of all partitions; those of a worker are added up there first."""
+        """Return the sums over the rows of all partitions; each worker first adds up the sums of its own."""
         of_workers: dict[str, list[Any]] = {}
         for where, found in zip(self._where, self._of_each(sums, request), strict=True):
             of_workers.setdefault(where, []).append(found)

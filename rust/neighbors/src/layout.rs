@@ -64,7 +64,7 @@ pub struct Layout {
     pub common: Common,
     /// Features without missing values, or numeric with few; numeric ones first.
     pub whole: Vec<u32>,
-    /// Those of `whole` with few missing values.
+    /// The features among `whole` that have missing values, which are few.
     pub with_gaps: Vec<u32>,
     /// How many of `whole` are numeric.
     pub n_numeric: usize,

@@ -29,8 +29,8 @@ impl CountField {
         (unit >= most + 2 && is_normal).then_some(CountField { unit: unit as i16, most: most as i16 })
     }
 
-    /// The layout for row `weights` from 0 to 1; `None` if no number of examples fits. The sum is that of the differences
-    /// from 1/2, which takes a bit less than that of the weights.
+    /// The layout for row `weights` from 0 to 1; `None` if no number of examples fits. The sum below the count is
+    /// that of the weights minus 1/2 each, whose magnitudes take one bit less.
     pub(crate) fn of_weights(weights: impl Iterator<Item = f64>) -> Option<Self> {
         let step = weights.filter(|&weight| weight > 0.0).map(lowest_bit).min()?;
         CountField::new(step.min(-1), -1)
@@ -79,7 +79,7 @@ impl CountField {
     }
 }
 
-/// 2 to the power of `exponent`, which is that of a normal number.
+/// 2 to the power of `exponent`, of which the result is a normal number (not subnormal, nor infinite).
 #[inline]
 fn power_of_two(exponent: i16) -> f64 {
     let bias = f64::MAX_EXP as i16 - 1;
