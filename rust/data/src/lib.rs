@@ -45,6 +45,7 @@ pub mod inspect;
 pub mod intake;
 pub mod integer_targets;
 pub mod labels;
+mod matrix_blocks;
 pub mod matrix_features;
 pub mod profile;
 mod reservation;

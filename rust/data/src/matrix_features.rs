@@ -22,7 +22,10 @@ use ferrank_runtime::error::Result;
 /// # use ferrank_runtime::monitor::Monitor;
 /// # struct Two { table: TableSource, columns: [Vec<f64>; 2] }
 /// # impl Matrix for Two {
-/// #     fn read(&self, columns: Range<usize>, out: &mut [f64]) { out.copy_from_slice(&self.columns[columns].concat()); }
+/// #     fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+/// #         let columns: Vec<&[f64]> = self.columns[columns].iter().map(|column| &column[rows.clone()]).collect();
+/// #         out.copy_from_slice(&columns.concat());
+/// #     }
 /// #     fn read_row(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
 /// #         out.iter_mut().zip(&self.columns[columns]).for_each(|(out, column)| *out = column[row]);
 /// #     }

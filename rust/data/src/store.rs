@@ -52,6 +52,7 @@ mod code;
 mod codebook;
 mod coder;
 pub mod entries;
+mod matrix;
 mod part;
 mod shadows;
 mod targets;

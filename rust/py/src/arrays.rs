@@ -357,11 +357,15 @@ impl Matrix {
         assert!(size_of::<T>() <= self.data_type.primitive_width().unwrap_or(1));
         for above in (0..len).step_by(TILE_ROWS) {
             for (column, values) in (first..).zip(columns.chunks_exact_mut(len)) {
-                for (row, value) in (start + above..).zip(values[above..].iter_mut().take(TILE_ROWS)) {
-                    let offset = row as isize * down + column as isize * right;
-                    // SAFETY: row and column lie within the shape, so the offset lies within the array,
-                    // whose items are T; they need not be aligned.
-                    put(value, unsafe { self.data.offset(offset).cast::<T>().read_unaligned() });
+                let offset = (start + above) as isize * down + column as isize * right;
+                // SAFETY: row and column lie within the shape, so the offset lies within the array, whose items are T; they
+                // need not be aligned.
+                let at =
+                    |row: usize| unsafe { self.data.offset(offset + row as isize * down).cast::<T>().read_unaligned() };
+                match values[above..].first_chunk_mut::<TILE_ROWS>() {
+                    // Of a known length, which takes 0.4 of the time.
+                    Some(values) => values.iter_mut().enumerate().for_each(|(row, value)| put(value, at(row))),
+                    None => values[above..].iter_mut().enumerate().for_each(|(row, value)| put(value, at(row))),
                 }
             }
         }
@@ -410,12 +414,11 @@ macro_rules! with_items {
 }
 
 impl source::Matrix for Matrix {
-    fn read(&self, columns: Range<usize>, out: &mut [f64]) {
-        let (n_rows, first) = (self.shape[0], columns.start);
-        assert_eq!(out.len(), columns.len() * n_rows);
+    fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+        assert_eq!(out.len(), columns.len() * rows.len());
         macro_rules! read {
             ($T:ty, $to_number:expr) => {
-                self.fill(0, n_rows, first, out, |to, value: $T| *to = $to_number(value))
+                self.fill(rows.start, rows.len(), columns.start, out, |to, value: $T| *to = $to_number(value))
             };
         }
         with_items!(self, read);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::lookup::Lookup;
+use super::shares::{InCells, Ordered, Sorted, between};
 
 /// Code of a missing value in one byte; codes of values lie below.
 pub const MISSING_U8: u8 = u8::MAX;
@@ -174,21 +175,18 @@ impl Cuts {
         max_bins: usize,
         scratch: &mut Scratch,
     ) -> Self {
-        scratch.sort(sample);
-        Cuts::with_rare_of(scratch, apart, rare, max_bins)
+        let Sample { numbers, zeros } = sample;
+        if zeros == 0 && scratch.in_cells.fill(numbers, max_bins) {
+            let apart = apart.iter().copied().filter(|&value| !scratch.in_cells.holds(value)).collect();
+            return Cuts::of_shares(&mut scratch.in_cells, apart, max_bins);
+        }
+        Cuts::of_sorted(scratch.sort(sample), apart, rare, max_bins)
     }
 
-    /// A code for each of these values, which ascend.
-    pub(super) fn each(values: Arc<[f64]>) -> Self {
-        Cuts { cuts: Arc::default(), values }
-    }
-
-    /// [`with_rare`](Self::with_rare) of the numbers that `scratch` holds in order.
-    pub(super) fn with_rare_of(scratch: &Scratch, apart: &[f64], rare: &[f64], max_bins: usize) -> Self {
-        let Scratch { distinct: sample, ends, .. } = scratch;
-        let is_sampled =
-            |value: f64| sample.binary_search_by(|other| other.partial_cmp(&value).expect("known")).is_ok();
-        let mut apart: Vec<f64> = apart.iter().copied().filter(|&value| !is_sampled(value)).collect();
+    /// [`with_rare`](Self::with_rare) of numbers in order.
+    pub(super) fn of_sorted(mut sorted: Sorted<'_>, apart: &[f64], rare: &[f64], max_bins: usize) -> Self {
+        let sample = sorted.distinct;
+        let mut apart: Vec<f64> = apart.iter().copied().filter(|&value| !sorted.holds(value)).collect();
         if sample.is_empty() {
             apart.truncate(max_bins);
         }
@@ -208,57 +206,43 @@ impl Cuts {
             ascend(&mut values);
             return Cuts::exact(&values);
         }
+        Cuts::of_shares(&mut sorted, apart, max_bins)
+    }
+
+    /// Codes with equal shares of `sample`, which has more values than there are codes; the values `apart`, which are none of
+    /// its, have codes of their own as far as half of the codes suffice.
+    fn of_shares(sample: &mut impl Ordered, mut apart: Vec<f64>, max_bins: usize) -> Self {
+        let [least, greatest] = sample.ends();
         // The value itself and, within the sample, what lies above it.
         let mut left = max_bins / 2;
         apart.retain(|&value| {
-            let needs = if value < sample[0] || value > sample[sample.len() - 1] { 1 } else { 2 };
+            let needs = if value < least || value > greatest { 1 } else { 2 };
             let fits = needs <= left;
             left -= if fits { needs } else { 0 };
             fits
         });
         ascend(&mut apart);
-        let n_bins = max_bins - (max_bins / 2 - left);
-        let (mut cuts, mut representatives) = (Vec::new(), Vec::new());
-        let (mut first, mut begin) = (sample[0], 0);
-        let share = |begin: usize, bins_left: usize| (ends[ends.len() - 1] - begin) as f64 / bins_left as f64;
-        let mut wanted = share(0, n_bins);
-        for (ends, values) in ends.windows(2).zip(sample.windows(2)) {
-            let ([end, next_end], [value, next]) = ([ends[0], ends[1]], [values[0], values[1]]);
-            if n_bins - representatives.len() == 1 {
-                break;
-            }
-            // Close where stopping misses the share by less than going on would.
-            if (end - begin) as f64 + (next_end - end) as f64 / 2.0 >= wanted {
-                cuts.push(between(value, next));
-                representatives.push(f64::midpoint(first, value));
-                (first, begin) = (next, end);
-                wanted = share(begin, n_bins - representatives.len());
-            }
-        }
-        representatives.push(f64::midpoint(first, sample[sample.len() - 1]));
-        let bins = Cuts { cuts: cuts.into(), values: representatives.into() };
+        let (cuts, values) = sample.bins(max_bins - (max_bins / 2 - left));
+        let bins = Cuts { cuts: cuts.into(), values: values.into() };
         match apart.is_empty() {
             true => bins,
             false => bins.with_apart(sample, &apart),
         }
     }
 
-    /// The cuts with more of them around each of the values `apart`, which ascend and are none of `sample`, which
-    /// ascends as well.
-    fn with_apart(self, sample: &[f64], apart: &[f64]) -> Self {
+    /// The cuts with more of them around each of the values `apart`, which ascend and are none of `sample`.
+    fn with_apart(self, sample: &impl Ordered, apart: &[f64]) -> Self {
         let mut cuts = self.cuts.to_vec();
-        let above = |value: f64| sample.partition_point(|&other| other < value);
-        for gap in apart.chunk_by(|&a, &b| above(a) == above(b)) {
-            let place = above(gap[0]);
-            let (before, after) = (place.checked_sub(1).map(|place| sample[place]), sample.get(place).copied());
+        for gap in apart.chunk_by(|&a, &b| sample.next_to(a) == sample.next_to(b)) {
+            let [before, after] = sample.next_to(gap[0]);
             let inside = |cut: f64| before.is_none_or(|before| cut >= before) && after.is_none_or(|after| cut < after);
             cuts.retain(|&cut| !inside(cut));
             let known: Vec<f64> = before.into_iter().chain(gap.iter().copied()).chain(after).collect();
             cuts.extend(known.windows(2).map(|pair| between(pair[0], pair[1])));
         }
         cuts.sort_unstable_by(f64::total_cmp);
-        let low = sample[0].min(apart[0]);
-        let high = sample[sample.len() - 1].max(apart[apart.len() - 1]);
+        let [least, greatest] = sample.ends();
+        let (low, high) = (least.min(apart[0]), greatest.max(apart[apart.len() - 1]));
         let starts = std::iter::once(low).chain(cuts.iter().copied());
         let ends = cuts.iter().copied().chain([high]);
         let values = starts.zip(ends).map(|(start, end)| f64::midpoint(start, end)).collect();
@@ -286,14 +270,6 @@ impl Cuts {
     }
 }
 
-/// What follows from the samples of a column of numbers.
-#[derive(Debug, Clone)]
-pub(super) struct Derived {
-    pub(super) cuts: Cuts,
-    /// Number of distinct values; `None` if there are more than codes.
-    pub(super) n_distinct: Option<usize>,
-}
-
 /// Numbers of which some, perhaps most, are 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {
@@ -311,16 +287,17 @@ impl<'a> Sample<'a> {
 /// Numbers in order, with buffers that are reused from column to column.
 #[derive(Default)]
 pub(super) struct Scratch {
+    in_cells: InCells,
     sorted: Vec<f64>,
     /// The numbers in ascending order, each once.
-    pub(super) distinct: Vec<f64>,
+    distinct: Vec<f64>,
     /// How many numbers are up to each of `distinct`.
-    pub(super) ends: Vec<usize>,
+    ends: Vec<usize>,
 }
 
 impl Scratch {
     /// Puts `sample` in order; NaN is skipped.
-    fn sort(&mut self, Sample { numbers, zeros }: Sample<'_>) {
+    pub(super) fn sort(&mut self, Sample { numbers, zeros }: Sample<'_>) -> Sorted<'_> {
         self.sorted.clear();
         match numbers.iter().any(|value| value.is_nan()) {
             false => self.sorted.extend_from_slice(numbers),
@@ -335,10 +312,11 @@ impl Scratch {
         if zeros > 0 {
             self.add_zeros(zeros);
         }
+        Sorted { distinct: &self.distinct, ends: &self.ends }
     }
 
     fn find_ends(&mut self) {
-        let Scratch { sorted, distinct, ends } = self;
+        let Scratch { sorted, distinct, ends, .. } = self;
         // Every place is written, and counted if a value ends there.
         ends.resize(sorted.len(), 0);
         distinct.resize(sorted.len(), 0.0);
@@ -372,19 +350,6 @@ fn ascend(values: &mut Vec<f64>) {
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();
     }
-}
-
-/// The middle of `low < high`, never `high` itself.
-///
-/// ```
-/// use ferrank_data::profile::between;
-///
-/// assert_eq!(between(1.0, 2.0), 1.5);
-/// assert_eq!(between(1.0, 1.0f64.next_up()), 1.0);
-/// ```
-pub fn between(low: f64, high: f64) -> f64 {
-    let middle = f64::midpoint(low, high);
-    if middle < high { middle } else { low }
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@
 
 use rayon::prelude::*;
 
-use super::coding::{Cuts, Derived, Scratch};
-use super::sample::RowSample;
+use super::coding::{Cuts, Scratch};
+use super::derived_column::Derived;
+use super::ranked::{ABREAST, Numbers, Ranked, Ranker};
+use super::sample::{RowSample, SampleOrder};
 use super::sampled::SampledValues;
 use super::{ColumnProfile, NumericProfile, Profile};
 
@@ -21,23 +23,65 @@ impl Profile {
         if self.derived.is_some() {
             return self;
         }
-        self.derived = Some(self.digest());
+        let order = self.sample.order();
         let max_bins = self.max_bins;
         let columns = self.features.par_iter_mut().chain(&mut self.targets);
-        columns.for_each_init(Scratch::default, |scratch, column| {
-            if let ColumnProfile::Numeric(numeric) = column {
-                numeric.derive(max_bins, scratch);
-            }
-        });
-        self.sample = RowSample::new(0);
+        let derive = |scratch: &mut Scratch, column: &mut ColumnProfile| column.derive(max_bins, &order, scratch);
+        let digests = columns.map_init(Scratch::default, derive).collect();
+        self.forget_samples(&order, digests);
         self
+    }
+
+    /// The same for samples of all rows, as many as can be ranked: what follows from the ranks of the values, their codes as
+    /// well.
+    pub(super) fn derive_ranks(&mut self) {
+        let (order, max_bins) = (self.sample.order(), self.max_bins);
+        let derive = |(ranker, scratch): &mut (Ranker, Scratch), columns: &mut [ColumnProfile]| {
+            let numbers: Vec<Numbers<'_>> = columns.iter().filter_map(ColumnProfile::sampled_numbers).collect();
+            let mut ranked = ranker.rank(&numbers, &order, max_bins).into_iter();
+            let digest = |column: &mut ColumnProfile| match (column.sampled_numbers().is_some(), column) {
+                (true, ColumnProfile::Numeric(numeric)) => numeric.take_ranked(ranked.next().expect("one of each")),
+                (_, column) => column.derive(max_bins, &order, scratch),
+            };
+            columns.iter_mut().map(digest).collect::<Vec<u128>>()
+        };
+        let features = self.features.par_chunks_mut(ABREAST).map_init(Default::default, derive);
+        let features: Vec<Vec<u128>> = features.collect();
+        let targets = self.targets.iter_mut().map(|target| target.derive(max_bins, &order, &mut Scratch::default()));
+        let digests = features.into_iter().flatten().chain(targets).collect();
+        self.forget_samples(&order, digests);
+    }
+
+    /// Says that cut points stand in the place of samples; `digests` are those of the features, and then of the targets.
+    pub(super) fn forget_samples(&mut self, order: &SampleOrder, digests: Vec<u128>) {
+        self.derived = Some(self.digest_of(order, digests));
+        self.sample = RowSample::new(0);
+    }
+}
+
+impl ColumnProfile {
+    /// Puts cut points in the place of the samples. Returns the digest, which follows from these.
+    pub(super) fn derive(&mut self, max_bins: usize, order: &SampleOrder, scratch: &mut Scratch) -> u128 {
+        let digest = self.digest(order);
+        if let ColumnProfile::Numeric(numeric) = self {
+            numeric.derive(max_bins, scratch);
+        }
+        digest
     }
 }
 
 impl NumericProfile {
     fn derive(&mut self, max_bins: usize, scratch: &mut Scratch) {
         let cuts = if max_bins > 0 { self.cuts(max_bins, scratch) } else { Cuts::default() };
-        self.derived = Some(Derived { cuts, n_distinct: self.n_distinct(usize::MAX) });
+        let n_distinct = self.n_distinct(usize::MAX);
+        self.derived = Some(Derived { cuts, n_distinct, codes: None });
         (self.sample, self.distinct) = (SampledValues::default(), None);
+    }
+
+    /// Puts what follows from the ranks of the values in the place of the sample, which was of all rows. Returns the digest.
+    pub(super) fn take_ranked(&mut self, Ranked { derived, hash }: Ranked) -> u128 {
+        self.derived = Some(derived);
+        self.sample = SampledValues::default();
+        self.digest_of(hash)
     }
 }

@@ -34,7 +34,8 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::coding::{Cuts, Derived};
+use super::coding::Cuts;
+use super::derived_column::Derived;
 use super::distinct::Distinct;
 use super::sample::RowSample;
 use super::sampled::SampledValues;
@@ -296,7 +297,8 @@ impl Profile {
         let cuts = cuts.and_then(|(cuts, values)| Cuts::from_stored(cuts, values, self.max_bins));
         let derived = cuts.map(|cuts| {
             let n_distinct = batch["n_distinct"].as_primitive::<UInt64Type>();
-            Derived { cuts, n_distinct: n_distinct.is_valid(row).then(|| n_distinct.value(row) as usize) }
+            let n_distinct = n_distinct.is_valid(row).then(|| n_distinct.value(row) as usize);
+            Derived { cuts, n_distinct, codes: None }
         });
         if sample.is_some() != self.derived.is_none() || derived.is_some() != self.derived.is_some() {
             return None;

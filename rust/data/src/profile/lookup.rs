@@ -15,8 +15,8 @@ pub(crate) struct Lookup<F> {
 }
 
 /// Cells of one width, a power of two of them.
-#[derive(Clone, Copy)]
-struct Grid {
+#[derive(Clone, Copy, Default)]
+pub(super) struct Grid {
     low: f64,
     /// Cells for each unit.
     scale: f64,
@@ -104,13 +104,22 @@ impl<F: Fn(usize) -> f64> Lookup<F> {
 
 impl Grid {
     fn new(cuts: &[f64], n_cells: usize) -> Self {
-        let (low, high) = (cuts.first().copied().unwrap_or(0.0), cuts.last().copied().unwrap_or(0.0));
+        Grid::over(cuts.first().copied().unwrap_or(0.0), cuts.last().copied().unwrap_or(0.0), n_cells)
+    }
+
+    /// `n_cells`, a power of two, from `low` to `high`.
+    pub(super) fn over(low: f64, high: f64, n_cells: usize) -> Self {
         Grid { low, scale: n_cells as f64 / (high - low), n_cells }
+    }
+
+    /// The cells of `values`, which are known, in `cells`, which is as long.
+    pub(super) fn cells_of(self, values: &[f64], cells: &mut [u32]) {
+        Arch::new().dispatch(Places { grid: self, values, places: cells });
     }
 
     /// The cell of a value that is known.
     #[inline(always)]
-    fn cell(&self, value: f64) -> u32 {
+    pub(super) fn cell(&self, value: f64) -> u32 {
         let last = (self.n_cells - 1) as f64;
         // What is no number, as 0 times infinity, goes to the first.
         let place = ((value - self.low) * self.scale).max(0.0).min(last);

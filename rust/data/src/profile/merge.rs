@@ -99,7 +99,11 @@ impl Profile {
         }
         let order = self.sample.order();
         let columns = self.features.par_iter().chain(&self.targets);
-        let columns: Vec<u128> = columns.map(|column| column.digest(&order)).collect();
+        self.digest_of(&order, columns.map(|column| column.digest(&order)).collect())
+    }
+
+    /// The digest where those of the features, and then of the targets, are `columns`.
+    pub(super) fn digest_of(&self, order: &SampleOrder, columns: Vec<u128>) -> u128 {
         let sampled: Vec<u64> = order.positions.iter().map(|&position| self.sample.hashes[position as usize]).collect();
         let Counts { rows, unlabelled, weightless, kept } = self.counts;
         let groups = self.groups.iter().map(|groups| hash_words(&[groups.digest()])).collect();
@@ -122,19 +126,9 @@ impl ColumnProfile {
         }
     }
 
-    fn digest(&self, order: &SampleOrder) -> u128 {
+    pub(super) fn digest(&self, order: &SampleOrder) -> u128 {
         match self {
-            ColumnProfile::Numeric(numeric) => {
-                let hash = numeric.sample.hash(order, &mut Vec::new());
-                let mut all = Vec::with_capacity(8);
-                all.extend([numeric.missing, numeric.zeros, numeric.min.to_bits(), numeric.max.to_bits()]);
-                all.push(numeric.distinct.as_ref().map_or(u64::MAX, |distinct| distinct.limit));
-                let distinct = numeric.distinct.as_ref().map(Distinct::sorted).unwrap_or_default();
-                all.push(distinct.len() as u64);
-                all.extend(distinct.into_iter().map(f64::to_bits));
-                all.extend([hash as u64, (hash >> u64::BITS) as u64]);
-                hash_words(&all)
-            }
+            ColumnProfile::Numeric(numeric) => numeric.digest_of(numeric.sample.hash(order, &mut Vec::new())),
             ColumnProfile::Nominal(nominal) => {
                 let mut bytes = nominal.missing.to_le_bytes().to_vec();
                 for (name, count) in &nominal.counts {
@@ -163,6 +157,18 @@ impl ColumnProfile {
 }
 
 impl NumericProfile {
+    /// The digest where `hash` is that of the sampled values.
+    pub(super) fn digest_of(&self, hash: u128) -> u128 {
+        let mut all = Vec::with_capacity(8);
+        all.extend([self.missing, self.zeros, self.min.to_bits(), self.max.to_bits()]);
+        all.push(self.distinct.as_ref().map_or(u64::MAX, |distinct| distinct.limit));
+        let distinct = self.distinct.as_ref().map(Distinct::sorted).unwrap_or_default();
+        all.push(distinct.len() as u64);
+        all.extend(distinct.into_iter().map(f64::to_bits));
+        all.extend([hash as u64, (hash >> u64::BITS) as u64]);
+        hash_words(&all)
+    }
+
     fn merge(&mut self, other: &NumericProfile) {
         self.missing += other.missing;
         self.zeros += other.zeros;

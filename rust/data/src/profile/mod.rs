@@ -12,6 +12,7 @@
 
 mod coding;
 mod derived;
+mod derived_column;
 mod distinct;
 mod hashes;
 mod ipc;
@@ -22,6 +23,7 @@ mod range;
 mod ranked;
 mod sample;
 mod sampled;
+mod shares;
 mod sparse;
 #[cfg(test)]
 mod tests;
@@ -32,14 +34,16 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
-pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale, between};
-use coding::{Derived, Scratch};
+use coding::Scratch;
+pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
+use derived_column::Derived;
+pub(crate) use derived_column::RowCodes;
 use distinct::{Distinct, count_distinct};
 use range::Range;
-pub(crate) use ranked::Ranked;
-use ranked::{ABREAST, Numbers, Ranker};
+use ranked::{Numbers, Ranker};
 use sample::RowSample;
 use sampled::SampledValues;
+pub use shares::between;
 
 use crate::column::{MISSING, categories, for_pieces, not_finite};
 use crate::groups::GroupProfile;
@@ -299,39 +303,19 @@ impl Profile {
             return Ok(profile);
         }
         let mut profile = Profile::new_part(intake, max_bins, Place::default())?;
-        profile.rank();
+        if max_bins > 0 && profile.sample.holds_all() && Ranker::supports(profile.sample.hashes.len()) {
+            profile.derive_ranks();
+        }
         Ok(profile)
     }
 
-    /// Makes ranks of the values of features if all rows were sampled, and codes are wanted.
-    fn rank(&mut self) {
-        if self.max_bins == 0 || !self.sample.holds_all() || !Ranker::supports(self.sample.hashes.len()) {
-            return;
-        }
-        let order = self.sample.order();
-        self.features.par_chunks_mut(ABREAST).for_each_init(Ranker::default, |ranker, columns| {
-            let numbers: Vec<Numbers<'_>> = columns.iter().filter_map(ColumnProfile::sampled_numbers).collect();
-            let mut ranked = ranker.rank(&numbers, &order).into_iter();
-            for column in columns {
-                if let (true, ColumnProfile::Numeric(numeric)) = (column.sampled_numbers().is_some(), column) {
-                    ranked
-                        .next()
-                        .into_iter()
-                        .for_each(|ranked| numeric.sample = SampledValues::Ranked(Arc::new(ranked)));
-                }
-            }
-        });
-    }
-
-    /// The values of each feature that were ranked.
-    pub(crate) fn ranked(&self) -> Vec<Option<Arc<Ranked>>> {
-        let ranked = |column: &ColumnProfile| match column {
-            ColumnProfile::Numeric(NumericProfile { sample: SampledValues::Ranked(ranked), .. }) => {
-                Some(ranked.clone())
-            }
+    /// The codes of each feature that were derived from ranks.
+    pub(crate) fn row_codes(&self) -> Vec<Option<Arc<RowCodes>>> {
+        let codes = |column: &ColumnProfile| match column {
+            ColumnProfile::Numeric(numeric) => numeric.derived.as_ref()?.codes.clone(),
             _ => None,
         };
-        self.features.iter().map(ranked).collect()
+        self.features.iter().map(codes).collect()
     }
 
     /// The same for a part of the data set.
@@ -356,17 +340,16 @@ impl Profile {
         let Place { mut first_row, of_rows } = place;
         of_rows.into_iter().for_each(|rows| profile.sample.expect(rows));
         // The values of a column that grows would be moved again and again.
-        let most = profile.sample.size + 2 * profile.sample.slack();
+        let most = profile.sample.most_held();
         let rows = intake.source.rows_hint().map_or(0, |rows| (rows as usize).min(most));
         profile.features.iter_mut().for_each(|column| column.reserve(rows));
         let least = (LEAST_CELLS / profile.names.len().max(1)).max(LEAST_ROWS);
-        let mut most = 2 * profile.sample.room().max(least);
+        let mut most = profile.sample.room().max(least);
         let counts = intake.pass(Phase::Profiling, |batch| {
             let mut add = |part: &RecordBatch| {
                 first_row += part.num_rows() as u64;
                 profile.add(intake, part, first_row - part.num_rows() as u64, reservation)?;
-                // The first rows are all drawn, and the sample is not to outgrow its size by much.
-                Ok(2 * profile.sample.room().max(least))
+                Ok(profile.sample.room().max(least))
             };
             // A slice costs an allocation for each column.
             if batch.num_rows() <= most {
@@ -416,7 +399,7 @@ impl Profile {
         let sample = RowSample::new(sampled_rows(features.len(), max_bins));
         let n_numeric = |columns: &[Attribute]| columns.iter().filter(|column| column.kind == Kind::Numeric).count();
         // A number as it is sampled, as one of few, and as a cut point with its value.
-        let (sampled, codes) = (n_rows.min(sample.size + 2 * sample.slack()), 16 + 16);
+        let (sampled, codes) = (n_rows.min(sample.most_held()), 16 + 16);
         let column = 8 * sampled + codes * n_rows.min(max_bins);
         let Some(sparse) = SparseIntake::new(intake)? else {
             return Ok((n_numeric(features) + n_numeric(targets)) * column);
@@ -632,9 +615,6 @@ impl NumericProfile {
         }
         let sample = match (&self.distinct, &self.sample) {
             (Some(distinct), _) => return distinct.len(),
-            (None, SampledValues::Ranked(ranked)) => {
-                return Some(ranked.distinct.len()).filter(|&n| n <= self.max_bins);
-            }
             (None, sample) => sample,
         };
         // So few rows have no more values than codes.
@@ -650,9 +630,6 @@ impl NumericProfile {
     fn cuts(&self, max_bins: usize, scratch: &mut Scratch) -> Cuts {
         if let Some(derived) = &self.derived {
             return derived.cuts.clone();
-        }
-        if let (None, SampledValues::Ranked(ranked)) = (&self.distinct, &self.sample) {
-            return ranked.cuts(max_bins, scratch);
         }
         let mut buffer = Vec::new();
         let sample = self.sample.unordered(&mut buffer);

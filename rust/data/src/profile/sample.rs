@@ -93,9 +93,16 @@ impl RowSample {
         self.size / 4
     }
 
-    /// Rows that can be drawn until the sample outgrows its size by its slack, at least half of that.
+    /// Rows that are held at most, about, if as many are drawn from at a time as there is [`room`](Self::room).
+    pub(super) fn most_held(&self) -> usize {
+        self.size + self.slack() + self.slack() / 2
+    }
+
+    /// Rows that can be drawn from, on average, until the sample outgrows its size by its slack, or by half of that again.
     pub(super) fn room(&self) -> usize {
-        (self.size + self.slack()).saturating_sub(self.hashes.len()).max(self.slack() / 2)
+        let room = (self.size + self.slack()).saturating_sub(self.hashes.len()).max(self.slack() / 2);
+        let share = self.limit as f64 / u64::MAX as f64;
+        (room as f64 / share) as usize
     }
 
     /// When the sample has outgrown its size by more than `slack`: the positions to keep, in order.

@@ -1,19 +1,15 @@
 //! The values of a column in the sampled rows, kept in one of several ways, and their hash.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use super::coding::Sample;
 use super::hashes::{FEW, hash, hash_entries};
-use super::ranked::Ranked;
 use super::sample::SampleOrder;
 
 /// Values of the sampled rows in the order of the sample, NaN where missing.
 #[derive(Debug, Clone)]
 pub(super) enum SampledValues {
     All(Vec<f64>),
-    /// If the sampled rows are all rows, and no others come.
-    Ranked(Arc<Ranked>),
     /// Number of rows; the positions of the values other than 0, ascending, and these values.
     Sparse(usize, Vec<(u32, f64)>),
 }
@@ -28,7 +24,6 @@ impl SampledValues {
     pub(super) fn len(&self) -> usize {
         match self {
             SampledValues::All(values) => values.len(),
-            SampledValues::Ranked(ranked) => ranked.len(),
             SampledValues::Sparse(len, _) => *len,
         }
     }
@@ -37,7 +32,6 @@ impl SampledValues {
     pub(super) fn all(&self) -> Cow<'_, [f64]> {
         match self {
             SampledValues::All(values) => Cow::Borrowed(values),
-            SampledValues::Ranked(ranked) => Cow::Owned(ranked.values()),
             SampledValues::Sparse(len, entries) => {
                 let mut values = vec![0.0; *len];
                 entries.iter().for_each(|&(position, value)| values[position as usize] = value);
@@ -50,7 +44,6 @@ impl SampledValues {
     pub(super) fn distinct(&self) -> Cow<'_, [f64]> {
         match self {
             SampledValues::All(values) => Cow::Borrowed(values),
-            SampledValues::Ranked(ranked) => Cow::Borrowed(&ranked.distinct),
             SampledValues::Sparse(len, entries) => {
                 let zero = (entries.len() < *len).then_some(0.0);
                 Cow::Owned(entries.iter().map(|&(_, value)| value).chain(zero).collect())
@@ -62,10 +55,6 @@ impl SampledValues {
     pub(super) fn unordered<'a>(&'a self, buffer: &'a mut Vec<f64>) -> Sample<'a> {
         match self {
             SampledValues::All(values) => Sample::new(values),
-            SampledValues::Ranked(ranked) => {
-                *buffer = ranked.values();
-                Sample::new(buffer)
-            }
             SampledValues::Sparse(len, entries) => {
                 buffer.clear();
                 buffer.extend(entries.iter().map(|(_, value)| value));
@@ -87,11 +76,7 @@ impl SampledValues {
 
     /// Leaves the values at the positions `keep`, which ascend.
     pub(super) fn keep(&mut self, keep: &[u32]) {
-        if let SampledValues::Ranked(_) = self {
-            self.as_mut();
-        }
         match self {
-            SampledValues::Ranked(_) => unreachable!("it was replaced"),
             SampledValues::All(values) => {
                 (0..).zip(keep).for_each(|(to, &from)| values[to] = values[from as usize]);
                 values.truncate(keep.len());
@@ -113,7 +98,6 @@ impl SampledValues {
     pub(super) fn hash(&self, order: &SampleOrder, words: &mut Vec<u64>) -> u128 {
         match self {
             SampledValues::All(values) => hash(values, order, words),
-            SampledValues::Ranked(ranked) => ranked.hash,
             SampledValues::Sparse(len, entries) if FEW * entries.len() <= *len => {
                 hash_entries(entries.iter().copied(), order, words)
             }

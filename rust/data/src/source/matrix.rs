@@ -17,8 +17,9 @@ use std::ops::Range;
 ///
 /// # struct Columns(Vec<Vec<f64>>);
 /// # impl Matrix for Columns {
-/// #     fn read(&self, columns: Range<usize>, out: &mut [f64]) {
-/// #         out.copy_from_slice(&self.0[columns].concat());
+/// #     fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+/// #         let columns: Vec<&[f64]> = self.0[columns].iter().map(|column| &column[rows.clone()]).collect();
+/// #         out.copy_from_slice(&columns.concat());
 /// #     }
 /// #     fn read_row(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
 /// #         out.iter_mut().zip(&self.0[columns]).for_each(|(out, column)| *out = column[row]);
@@ -54,7 +55,7 @@ use std::ops::Range;
 /// let MatrixColumns { first, n_rows, matrix, .. } = named.matrix().unwrap();
 /// let z = named.schema().index_of("z").unwrap() - first;
 /// let mut values = vec![0.0; n_rows];
-/// matrix.read(z..z + 1, &mut values);
+/// matrix.read(0..n_rows, z..z + 1, &mut values);
 /// assert_eq!(values, [10.0, 20.0, 30.0]);
 /// # Ok::<(), ferrank_data::Error>(())
 /// ```
@@ -81,9 +82,9 @@ pub struct MatrixColumns<'a> {
 /// struct Rows(Vec<[f64; 2]>);
 ///
 /// impl Matrix for Rows {
-///     fn read(&self, columns: Range<usize>, out: &mut [f64]) {
-///         for (column, out) in columns.zip(out.chunks_exact_mut(self.0.len())) {
-///             out.iter_mut().zip(&self.0).for_each(|(out, row)| *out = row[column]);
+///     fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+///         for (column, out) in columns.zip(out.chunks_exact_mut(rows.len())) {
+///             out.iter_mut().zip(&self.0[rows.clone()]).for_each(|(out, row)| *out = row[column]);
 ///         }
 ///     }
 ///
@@ -91,13 +92,13 @@ pub struct MatrixColumns<'a> {
 ///         out.copy_from_slice(&self.0[row][columns]);
 ///     }
 /// }
-/// let mut out = [0.0; 6];
-/// Rows(vec![[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]).read(0..2, &mut out);
-/// assert_eq!(out, [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]);
+/// let mut out = [0.0; 4];
+/// Rows(vec![[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]).read(1..3, 0..2, &mut out);
+/// assert_eq!(out, [2.0, 3.0, 20.0, 30.0]);
 /// ```
 pub trait Matrix: Sync {
-    /// Writes the numbers of `columns` to `out`, one column after the other, NaN where missing.
-    fn read(&self, columns: Range<usize>, out: &mut [f64]);
+    /// Writes the numbers of `columns` in `rows` to `out`, one column after the other, NaN where missing.
+    fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]);
 
     /// Writes the numbers of `columns` in row number `row` to `out`, NaN where missing.
     fn read_row(&self, row: usize, columns: Range<usize>, out: &mut [f64]);

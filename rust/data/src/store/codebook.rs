@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Chunk;
 use super::bands::{BAND, Bands};
 use super::targets::{Answers, TargetColumn, empty_targets};
-use crate::profile::{Coding, ColumnProfile, Profile, Ranked, Scale};
+use crate::profile::{Coding, ColumnProfile, Profile, RowCodes, Scale};
 use crate::schema::Problem;
 use ferrank_runtime::error::Result;
 
@@ -96,8 +96,8 @@ pub struct Codebook {
     pub(super) weighted: bool,
     /// True if rows have groups.
     pub(super) grouped: bool,
-    /// n_features; the ranks of the values in the rows to be coded, where they are known. May be empty.
-    ranked: Vec<Option<Arc<Ranked>>>,
+    /// n_features; the codes of the rows to be coded, where ranks gave them. May be empty.
+    ranked: Vec<Option<Arc<RowCodes>>>,
 }
 
 /// A feature is sparse if at most one in so many of its values is not 0.
@@ -166,13 +166,13 @@ impl Codebook {
     pub fn for_rows_of(mut self, profile: &Profile) -> Self {
         // The values of features that are kept are read from batches.
         if self.n_kept() == self.n_targets {
-            self.ranked = profile.ranked();
+            self.ranked = profile.row_codes();
         }
         self
     }
 
-    /// The ranks of `feature` in the rows to be coded, if they are known and the feature has its codes in bands.
-    pub(super) fn ranked(&self, feature: usize) -> Option<&Ranked> {
+    /// The codes of `feature` in the rows to be coded, if ranks gave them and the feature has its codes in bands.
+    pub(super) fn ranked(&self, feature: usize) -> Option<&RowCodes> {
         match self.slots[feature] {
             Slot::Sparse(_) => None,
             _ => self.ranked.get(feature)?.as_deref(),

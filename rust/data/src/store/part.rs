@@ -23,10 +23,10 @@ use super::code::Code;
 use super::codebook::{Codebook, Slot};
 use super::coder::Coder;
 use super::entries::{CodedEntries, Entries};
+use super::matrix::{MatrixCoder, places};
 use super::targets::{Answers, TargetColumn};
 use crate::intake::{CHUNK_ROWS, Counts, Intake};
 use crate::labels::{self, LabelColumn};
-use crate::profile::Scale;
 use crate::reservation::Reservation;
 use crate::rest::RestIntake;
 use crate::source::{ChunkSource, IpcSource};
@@ -219,22 +219,26 @@ fn fill(
     let entries = match &sparse {
         Some(sparse) => {
             let entries = CodedEntries::new(sparse, book)?;
-            fill_by_batch(&sparse.rest(), (book, &sparse.columns_beside()), entries, counts, height, each)?
+            fill_by_batch(&sparse.rest(), (book, &sparse.columns_beside()), (entries, None), counts, height, each)?
         }
         None => {
-            let rest = RestIntake::new(intake, |feature| book.ranked(feature).is_none());
-            fill_by_batch(&rest.intake(), (book, &rest.columns), CodedEntries::empty(book), counts, height, each)?
+            let places =
+                if book.n_kept() == book.n_targets { places(intake, book) } else { vec![None; book.slots.len()] };
+            let rest = RestIntake::new(intake, |feature| book.ranked(feature).is_none() && places[feature].is_none());
+            let matrix = MatrixCoder::new(intake, &places, &rest, counts)?;
+            let others = (CodedEntries::empty(book), matrix.as_ref());
+            fill_by_batch(&rest.intake(), (book, &rest.columns), others, counts, height, each)?
         }
     };
     Ok(entries.into_entries())
 }
 
 /// Hands the rows of `intake` to `each`, in chunks of `height` rows. The features that have `columns` are in the batches of
-/// `intake`, the others in `entries`, or their ranks in `book`.
+/// `intake`, the others in `entries` or a `matrix`, or their codes in `book`.
 fn fill_by_batch(
     intake: &Intake<'_>,
     (book, columns): (&Codebook, &[Option<usize>]),
-    mut entries: CodedEntries,
+    (mut entries, matrix): (CodedEntries, Option<&MatrixCoder<'_>>),
     counts: Counts,
     height: usize,
     mut each: impl FnMut(Chunk, Answers) -> Result<()>,
@@ -256,9 +260,15 @@ fn fill_by_batch(
             answers.add(intake, &part)?;
             (done, offset) = (done + part.num_rows(), offset + part.num_rows());
             if offset == chunk.rows {
+                let [narrow, wide]: [fn(&Slot) -> bool; 2] =
+                    [|slot| matches!(slot, Slot::Narrow(_)), |slot| matches!(slot, Slot::Wide(_))];
                 entries.fill_bands(&mut chunk, first_row);
-                book.fill_ranked(&mut chunk.narrow, first_row, |slot| matches!(slot, Slot::Narrow(_)));
-                book.fill_ranked(&mut chunk.wide, first_row, |slot| matches!(slot, Slot::Wide(_)));
+                book.fill_ranked(&mut chunk.narrow, first_row, narrow);
+                book.fill_ranked(&mut chunk.wide, first_row, wide);
+                if let Some(matrix) = matrix {
+                    matrix.fill(book, &mut chunk.narrow, first_row, narrow)?;
+                    matrix.fill(book, &mut chunk.wide, first_row, wide)?;
+                }
                 left -= offset;
                 offset = 0;
                 let full = std::mem::replace(&mut chunk, book.chunk(height.min(left)));
@@ -271,16 +281,15 @@ fn fill_by_batch(
 }
 
 impl Codebook {
-    /// Writes the codes of features whose ranks are known into `bands`, those with a slot that is `wanted`. The first row of
+    /// Writes the codes that ranks gave into `bands`, those with a slot that is `wanted`. The first row of
     /// the bands is `first_row`.
     fn fill_ranked<C: Code>(&self, bands: &mut Bands<C>, first_row: usize, wanted: fn(&Slot) -> bool) {
         let features = self.features_at(wanted);
         let bands: Vec<_> = bands.iter_mut().zip(features.chunks(BAND)).collect();
         bands.into_par_iter().for_each(|(cells, features)| {
             for (lane, &feature) in features.iter().enumerate() {
-                if let (Some(ranked), Scale::Numeric(cuts)) = (self.ranked(feature), &self.codings[feature].scale) {
-                    let rows = first_row..first_row + cells.len();
-                    ranked.encode(cuts, rows, |row, code| cells[row][lane] = code);
+                if let Some(codes) = self.ranked(feature) {
+                    codes.emit(first_row..first_row + cells.len(), |row, code| cells[row][lane] = code);
                 }
             }
         });

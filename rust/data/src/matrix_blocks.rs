@@ -1,0 +1,83 @@
+//! Columns of a matrix in the rows that take part, a block of rows at a time.
+
+use std::ops::Range;
+
+use crate::intake::{Counts, Intake};
+use crate::source::MatrixColumns;
+use ferrank_runtime::error::Result;
+
+/// Bytes of the values that are read together, which the cache of a core holds beside what is made of them.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// The matrix of a source, and which of its rows take part.
+pub(crate) struct MatrixBlocks<'a> {
+    pub(crate) columns: MatrixColumns<'a>,
+    /// The rows that take part, ascending; `None`: all.
+    rows: Option<Vec<usize>>,
+}
+
+impl<'a> MatrixBlocks<'a> {
+    /// `counts` are those of the rows of `rest`, which has the columns that say which rows take part.
+    ///
+    /// # Errors
+    /// Errors of reading.
+    pub(crate) fn new(columns: MatrixColumns<'a>, rest: &Intake<'_>, counts: Counts) -> Result<Self> {
+        let rows = match counts.kept < counts.rows {
+            true => {
+                Some((0..).zip(rest.taking_part()?).filter(|&(_, takes_part)| takes_part).map(|(row, _)| row).collect())
+            }
+            false => None,
+        };
+        Ok(MatrixBlocks { columns, rows })
+    }
+
+    /// Number of the rows that take part.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.rows.as_ref().map_or(self.columns.n_rows, Vec::len)
+    }
+
+    /// Those of `values` whose rows take part, moved to the front; the first is of row number `start` of the matrix.
+    pub(crate) fn taking_part<'b>(&self, start: usize, values: &'b mut [f64]) -> &'b mut [f64] {
+        let Some(rows) = &self.rows else { return values };
+        let (first, end) = (rows.partition_point(|&row| row < start), start + values.len());
+        let mut n = 0;
+        for &row in rows[first..].iter().take_while(|&&row| row < end) {
+            values[n] = values[row - start];
+            n += 1;
+        }
+        &mut values[..n]
+    }
+
+    /// Calls `each` with values of the matrix's `columns` in `rows`, numbered among those that take part: the number of the
+    /// first of some rows, the position among `columns`, and the values. `buffer` holds them.
+    ///
+    /// # Errors
+    /// Those of `each`.
+    pub(crate) fn read(
+        &self,
+        columns: Range<usize>,
+        rows: Range<usize>,
+        buffer: &mut Vec<f64>,
+        mut each: impl FnMut(usize, usize, &[f64]) -> Result<()>,
+    ) -> Result<()> {
+        let in_matrix = match &self.rows {
+            Some(known) if !rows.is_empty() => known[rows.start]..known[rows.end - 1] + 1,
+            _ => rows.clone(),
+        };
+        let height = (BLOCK_BYTES / size_of::<f64>() / columns.len().max(1)).max(1);
+        let mut first = rows.start;
+        for start in in_matrix.clone().step_by(height) {
+            let block = start..in_matrix.end.min(start + height);
+            buffer.resize(columns.len() * block.len(), 0.0);
+            self.columns.matrix.read(block.clone(), columns.clone(), buffer);
+            let mut n_rows = 0;
+            for (column, values) in buffer.chunks_exact_mut(block.len()).enumerate() {
+                let values = self.taking_part(start, values);
+                n_rows = values.len();
+                each(first, column, values)?;
+            }
+            first += n_rows;
+        }
+        Ok(())
+    }
+}
