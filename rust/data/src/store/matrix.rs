@@ -71,7 +71,7 @@ impl<'a> MatrixCoder<'a> {
     /// Writes the codes of the features with a slot that is `wanted` into `bands`, whose first row is `first_row`.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](ferrank_runtime::error::Error::Cancelled).
+    /// [`Error::Interrupted`](ferrank_runtime::error::Error::Interrupted).
     pub(super) fn fill<C: Code>(
         &self,
         book: &Codebook,
