@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! cut the range of the column into equal cells; the key of a row is the number of its cell, then the number of the row
-//! sort the keys; where two values of a cell are in the wrong order, sort the values
+//! sort the keys; move values that are in the wrong order within a cell; if these are many, sort the values
 //! go through the sorted values, and count those that differ from the one before
 //! ```
 //!
@@ -53,7 +53,7 @@ pub(super) struct Ranker {
     /// n_rows; a key of each column.
     abreast: Vec<[u32; ABREAST]>,
     /// n_rows; a cell above the number of the row.
-    keys: Vec<u64>,
+    keys: Vec<u32>,
     numbering: Numbering,
 }
 
@@ -89,12 +89,32 @@ impl Ranker {
     }
 
     fn rank_alone(&mut self, column: &Numbers<'_>, order: &SampleOrder, max_bins: usize) -> Ranked {
-        let cells = Cells::new(column, u32::MAX);
-        let keys = column.values.iter().zip(0..).map(|(&value, row)| u64::from(cells.of(value)) << 32 | row);
+        let cells = Cells::new(column, u32::from(u16::MAX));
+        let keys = column.values.iter().zip(0..).map(|(&value, row)| cells.of(value) << 16 | row);
         self.keys.clear();
         self.keys.extend(keys);
-        radsort::sort_by_key(&mut self.keys, |key| (key >> 32) as u32);
-        self.numbering.ranked(column, self.keys.iter().map(|&key| key as u32), order, max_bins)
+        radsort::sort_by_key(&mut self.keys, |key| (key >> 16) as u16);
+        let row = |key: u32| key & u32::from(u16::MAX);
+        settle(&mut self.keys, |key| column.values[row(key) as usize]);
+        self.numbering.ranked(column, self.keys.iter().map(|&key| row(key)), order, max_bins)
+    }
+}
+
+/// Moves `keys` that are nearly in the order of their values into it, if that takes few steps.
+fn settle(keys: &mut [u32], value: impl Fn(u32) -> f64) {
+    let mut steps = keys.len();
+    let mut last = f64::NEG_INFINITY;
+    for number in 0..keys.len() {
+        let key = keys[number];
+        let own = value(key);
+        if own < last {
+            let place = keys[..number].iter().rposition(|&other| value(other) <= own).map_or(0, |before| before + 1);
+            let Some(left) = steps.checked_sub(number - place) else { return };
+            steps = left;
+            keys[place..=number].rotate_right(1);
+        } else {
+            last = own;
+        }
     }
 }
 

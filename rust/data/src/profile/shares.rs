@@ -41,24 +41,26 @@ struct Bins {
     n_numbers: usize,
     cuts: Vec<f64>,
     middles: Vec<f64>,
-    /// The least number of the bin that is open, and how many are below it.
+    /// The least number of the bin that is open.
     first: f64,
-    begin: usize,
-    /// Numbers that the bin is to have.
-    wanted: f64,
+    /// The bin is closed above a number if the counts of numbers up to it, and up to the next one, have at least this sum.
+    enough: usize,
 }
 
 impl Bins {
     fn new(n_bins: usize, n_numbers: usize, least: f64) -> Self {
         let (cuts, middles) = (Vec::with_capacity(n_bins), Vec::with_capacity(n_bins));
-        let mut bins = Bins { n_bins, n_numbers, cuts, middles, first: least, begin: 0, wanted: 0.0 };
+        let mut bins = Bins { n_bins, n_numbers, cuts, middles, first: least, enough: 0 };
         bins.open(least, 0);
         bins
     }
 
+    /// Opens a bin with `first` as its least number, and `begin` numbers below.
     fn open(&mut self, first: f64, begin: usize) {
-        (self.first, self.begin) = (first, begin);
-        self.wanted = (self.n_numbers - begin) as f64 / (self.n_bins - self.middles.len()) as f64;
+        let wanted = (self.n_numbers - begin) as f64 / (self.n_bins - self.middles.len()) as f64;
+        self.first = first;
+        // Where stopping misses the share by less than going on would.
+        self.enough = 2 * begin + (2.0 * wanted).ceil() as usize;
     }
 
     /// True if only the last bin is left.
@@ -66,10 +68,9 @@ impl Bins {
         self.n_bins - self.middles.len() == 1
     }
 
-    /// Whether the bin is closed below a number if `end` numbers are less than it, and `more` are equal to it: where
-    /// stopping misses the share by less than going on would.
-    fn closes(&self, end: usize, more: usize) -> bool {
-        (end - self.begin) as f64 + more as f64 / 2.0 >= self.wanted
+    /// Whether the bin is closed above a number, if there are `end` numbers up to it, and `next_end` up to the next one.
+    fn closes(&self, end: usize, next_end: usize) -> bool {
+        end + next_end >= self.enough
     }
 
     /// Closes the bin between `value` and the `next` number; there are `end` numbers up to `value`.
@@ -113,7 +114,7 @@ impl Ordered for Sorted<'_> {
             if bins.is_last() {
                 break;
             }
-            if bins.closes(end, next_end - end) {
+            if bins.closes(end, next_end) {
                 bins.close(value, next, end);
             }
         }
@@ -239,7 +240,7 @@ impl Ordered for InCells {
             let (here, start) = self.cell(position);
             let (end, n_next) = (start + here.len(), self.cell(position + 1).0.len());
             // No number of the cell closes it if not even all of them and the next do.
-            if !bins.closes(end, n_next) {
+            if !bins.closes(end, end + n_next) {
                 continue;
             }
             self.sort(position);
@@ -254,7 +255,7 @@ impl Ordered for InCells {
                 let value = here[done];
                 done += ties(&here[done..]);
                 let next = if done < here.len() { &here[done..] } else { next_cell };
-                if !next.is_empty() && bins.closes(start + done, ties(next)) {
+                if !next.is_empty() && bins.closes(start + done, start + done + ties(next)) {
                     bins.close(value, next[0], start + done);
                 }
             }
