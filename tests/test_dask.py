@@ -389,7 +389,8 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
     roles["categorical_features"] = []
     asked = (table.schema, roles, settings)
-    whole = tasks.profile(Batch.of(0, [table]), asked, 0, None, None)
+    every = Batch.of(0, [table])
+    whole = tasks.profile(every, every.checksums, asked, 0, None, None)
     source = _core.Source.table(table.slice(0, 0), "table")
     request = json.dumps([[0, [{"Open": [0, 1, 5]}]], [7, [{"Open": [2]}]]]).encode()
     resources = TaskResources(threads=1, memory=None, temp_dir=None, processes=1)
@@ -397,7 +398,10 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     def sums(ends: list[int]) -> np.ndarray:
         parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
         batches = (Batch.of(number, [part]) for number, part in enumerate(parts))
-        codes = [forests_apart.code("run", batch, asked, whole, None, resources) for batch in batches]
+        codes = [
+            forests_apart.code(batch, batch.checksums, "run", asked, whole, None, resources)
+            for batch in batches
+        ]
         answers = [forests_apart.answer(code) for code in codes]
         apart = _core.Apart.of(source, roles, settings, whole, answers)
         found = [

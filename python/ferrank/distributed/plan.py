@@ -195,7 +195,7 @@ class _Run:
             n_sized = _SIZED if n_partitions > _FEW else 1
             self._firsts = [number * n_partitions // n_sized for number in range(n_sized)]
             # Held, so that it need not be made again if all are.
-            self._batches = self._scheduler.hold([self._partitions.batch(n, n + 1) for n in self._firsts])
+            self._batches = self._scheduler.hold(self._partitions.batches((n, n + 1) for n in self._firsts))
             counts = self._compute(self._counts(self._batches, roles, None), "counting")
             sizes = [count.size for of_batch in counts for count in of_batch]
             size = n_partitions * sum(sizes) // n_sized
@@ -214,7 +214,7 @@ class _Run:
     def _made(self) -> list[Any]:
         """Return the batches as they are made of their partitions."""
         ends = [*self._firsts[1:], len(self._partitions.parts)]
-        return [self._partitions.batch(*span) for span in zip(self._firsts, ends, strict=True)]
+        return self._partitions.batches(zip(self._firsts, ends, strict=True))
 
     def _can_hold(self, size: int) -> bool:
         """Return whether workers may hold partitions of ``size`` bytes, beside what they hold and need."""
@@ -245,7 +245,7 @@ class _Run:
                 self._check_room(self._size, f"Relief: all rows{reason}")
             # All rows, for those that take no part are counted, too.
             every = range(len(self._batches))
-            parts = self._read(every, lambda _, read: task(tasks.pack, read, self._asked))
+            parts = self._read(every, lambda _, *read: task(tasks.pack, *read, self._asked))
             return self._gather(self._search(parts))
         if not self._fits(self._known.in_memory):
             if self._known.obstacle is None:
@@ -278,11 +278,11 @@ class _Run:
         ends = [0, *itertools.accumulate(_apportioned(n_keys, [self._kept[number] for number in full]))]
         of_number = dict(zip(full, itertools.pairwise(ends), strict=True))
 
-        def contribute(number: int, read: Any) -> Any:
+        def contribute(number: int, *read: Any) -> Any:
             first, end = of_number[number]
             spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
-            args = (read, self._asked, self._profile_of_all, spans, self._resources)
-            return self._share((spans[0][0], spans[-1][1]), tasks.contribute, self._token, *args)
+            args = (self._token, self._asked, self._profile_of_all, spans, self._resources)
+            return self._share((spans[0][0], spans[-1][1]), tasks.contribute, *read, *args)
 
         return self._gather(self._read(full, contribute))
 
@@ -308,16 +308,15 @@ class _Run:
                     f"{math.ceil(least / 2**20)} MiB or more, or scope='partition'"
                 )
 
-    def _read(self, numbers: Iterable[int], work: Callable[[int, Any], Any]) -> list[Any]:
-        """Return what ``work`` makes of the number of each batch, and of the batch as it is read again.
+    def _read(self, numbers: Iterable[int], work: Callable[[int, Any, Any], Any]) -> list[Any]:
+        """Return what ``work`` makes of each batch, by its number, as it is read again, and its checksums.
 
-        It has the rows that it had when it was counted, and tasks go to the worker that holds it.
+        Tasks go to the worker that holds the batch.
         """
         made = []
         for number in numbers:
             with dask.annotate(**at_worker(self._where[number])):
-                read = task(tables.unchanged, self._batches[number], self._checksums[number])
-                made.append(work(number, read))
+                made.append(work(number, self._batches[number], self._checksums[number]))
         return made
 
     def _counts(self, batches: list[Any], roles: dict[str, Any], alone: int | None) -> list[Any]:
@@ -327,14 +326,14 @@ class _Run:
         *firsts, end = [0, *itertools.accumulate(kept)]
         of_rows = None if sampled_apart else end
 
-        def profile(number: int, read: Any) -> Any:
-            return task(tasks.profile, read, self._asked, firsts[number], of_rows, alone)
+        def profile(number: int, *read: Any) -> Any:
+            return task(tasks.profile, *read, self._asked, firsts[number], of_rows, alone)
 
         return self._read(range(len(kept)), profile)
 
     def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
-        def code(_: int, read: Any) -> Any:
-            return task(tasks.code, self._token, read, self._asked, profile, alone)
+        def code(_: int, *read: Any) -> Any:
+            return task(tasks.code, *read, self._token, self._asked, profile, alone)
 
         return self._read(_full(kept), code)
 
@@ -406,10 +405,8 @@ class _Run:
 
         Workers keep both as long as the run goes on.
         """
-        fixed = self._asked, self._profile_of_all, None, self._resources
-        made = self._read(
-            _full(self._kept), lambda _, read: task(forests_apart.code, self._token, read, *fixed)
-        )
+        fixed = self._token, self._asked, self._profile_of_all, None, self._resources
+        made = self._read(_full(self._kept), lambda _, *read: task(forests_apart.code, *read, *fixed))
         codes = self._persist(made, "coding", made)
         self._let_go_of_partitions()
         answers = []
@@ -522,8 +519,8 @@ class _Run:
         """Return the rows of each partition that take part."""
         firsts = [0, *itertools.accumulate(self._kept)]
 
-        def part(number: int, read: Any) -> Any:
-            return task(relief_apart.part, read, self._asked, firsts[number])
+        def part(number: int, *read: Any) -> Any:
+            return task(relief_apart.part, *read, self._asked, firsts[number])
 
         return self._read(_full(self._kept), part)
 

@@ -26,6 +26,7 @@ __all__ = [
     "LocalScheduler",
     "Scheduler",
     "TaskError",
+    "at_either",
     "at_worker",
     "beside",
     "connected",
@@ -58,6 +59,14 @@ def task(function: Callable[..., Any], *arguments: Any, known_as: Callable[..., 
 def at_worker(address: str) -> dict[str, Any]:
     """Return the annotations of a task for the worker at ``address``, as long as it is there."""
     return {"workers": [address], "allow_other_workers": True} if address else {}
+
+
+def at_either(address: str, other: str) -> dict[str, Any]:
+    """Return the annotations of a task for the worker at ``address``, or else for one other only.
+
+    Dask has any idle worker take over a task that may go to other workers.
+    """
+    return {"workers": [address, other], "allow_other_workers": False} if address else {}
 
 
 def beside(address: str, copies: Mapping[str, T]) -> T:
