@@ -4,7 +4,6 @@ Dask's dashboard shows the tasks under the names of these functions.
 """
 
 import contextvars
-import itertools
 import uuid
 import weakref
 from collections import deque
@@ -141,11 +140,18 @@ def known(
     return Shared(token, asked, resources, firsts, whole, annotations, answers)
 
 
-def sums(shared: Shared, codes: FileBytes, shadows: FileBytes | None, number: int, request: bytes) -> Floats:
-    """Return the sums of the open nodes of some trees, over the rows of a partition."""
+def sums(
+    shared: Shared,
+    codes: FileBytes,
+    shadows: FileBytes | None,
+    number: int,
+    request: bytes,
+    before: Floats | None,
+) -> Floats:
+    """Return the sums of the open nodes of some trees, over the rows of a partition, and those ``before``."""
     part = _part_codes(shared, codes, shadows, number)
     found: Floats = shared.finish(shared.apart().sums(part, request, shared.resources.n_threads()))
-    return found
+    return found if before is None else add_sums(found, before)
 
 
 def add_sums(*parts: Sums) -> Sums:
@@ -240,9 +246,8 @@ class _Asking:
         self._client, self._own, self._annotations = client, own, annotations
         self._context = contextvars.copy_context()
         self._copies = {at: future(name) for at, name in names.shared.items()}
-        of_shadows = [future(name) for name in names.shadows] or [None] * len(names.codes)
         self._codes = [future(name) for name in names.codes]
-        self._parts = list(zip(self._codes, of_shadows, itertools.count(), strict=False))
+        self._shadows = [future(name) for name in names.shadows] or [None] * len(names.codes)
 
     def close(self) -> None:
         """Let go of all that was asked for, and ask for no more."""
@@ -251,19 +256,21 @@ class _Asking:
             future.release()
 
     def sums(self, request: bytes) -> Floats:
-        """Return the sums over the rows of all partitions; each worker first adds up the sums of its own."""
-        of_workers: dict[str, list[Any]] = {}
-        for where, found in self._of_each(sums, request):
-            of_workers.setdefault(where, []).append(found)
-        of_all = [self._added_up(of_one, where) for where, of_one in of_workers.items()]
-        total: Floats = self._gather(self._added_up(of_all, ""))
-        return total
+        """Return the sums over the rows of all partitions.
 
-    def _added_up(self, found: list[Any], where: str) -> Any:
+        Each worker adds up those of its own, one partition after the other: what waits for a worker, an idle
+        one would take over.
+        """
+        of_workers: dict[str, Any] = {}
+        for where, part in self._parts():
+            before = of_workers.get(where)
+            of_workers[where] = self._submit(sums, *part, request, before, where=where)
+        found = list(of_workers.values())
         while len(found) > 1:
             groups = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
-            found = [self._submit(add_sums, *group, where=where) for group in groups]
-        return found[0]
+            found = [self._submit(add_sums, *group, where="") for group in groups]
+        total: Floats = self._gather(found[0])
+        return total
 
     def collect(self, request: bytes) -> Iterator[list[NDArray[np.uint8]]]:
         """Return the rows of each of some nodes, partition after partition."""
@@ -273,10 +280,10 @@ class _Asking:
         """Return what is asked for of the rows, partition after partition."""
         return self._one_by_one(self._of_each(rows, request))
 
-    def _one_by_one(self, wanted: Iterable[tuple[str, Any]]) -> Iterator[Any]:
+    def _one_by_one(self, wanted: Iterable[Any]) -> Iterator[Any]:
         """Return what the futures ``wanted`` hold; only a few of them are made ahead."""
         ahead: deque[Any] = deque()
-        for _, future in wanted:
+        for future in wanted:
             ahead.append(future)
             if len(ahead) == _AHEAD:
                 yield self._gather(ahead.popleft())
@@ -291,16 +298,19 @@ class _Asking:
         """
         return self._context.copy().run(self._client.gather, future)
 
-    def _of_each(self, function: Callable[..., Any], request: bytes) -> Iterator[tuple[str, Any]]:
-        """Return the worker that has the codes of each partition, and a future of ``function`` there.
+    def _of_each(self, function: Callable[..., Any], request: bytes) -> Iterator[Any]:
+        """Return a future of ``function`` for each partition, to be run where its codes are."""
+        return (self._submit(function, *part, request, where=where) for where, part in self._parts())
+
+    def _parts(self) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Return the worker that has the codes of each partition, and what its tasks are given.
 
         Asked anew each time: after the loss of a worker its codes are elsewhere.
         """
         holders = self._client.who_has(self._codes)
-        for part, codes in zip(self._parts, self._codes, strict=True):
+        for number, (codes, shadows) in enumerate(zip(self._codes, self._shadows, strict=True)):
             where = next(iter(holders.get(codes.key, ())), "")
-            shared = beside(where, self._copies)
-            yield where, self._submit(function, shared, *part, request, where=where)
+            yield where, (beside(where, self._copies), codes, shadows, number)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any, where: str) -> Any:
         """Return a future of ``function``, for the worker ``where`` or, if that is lost, this one.

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,16 +34,12 @@ class Partitions:
         """Return the partitions of a data set whose targets are columns."""
         return cls(tables.table, [(part,) for part in _delayed(data, "data")])
 
-    def batches(self, spans: Iterable[tuple[int, int]]) -> list[Any]:
-        """Return the partitions of each of ``spans`` (first, end) as a delayed :class:`Batch`."""
-
-        def batch(first: int, end: int) -> Any:
-            together = self.parts[first:end]
-            return task(
-                tables.batch, first, self.make, len(together[0]), *itertools.chain.from_iterable(together)
-            )
-
-        return _fused(list(itertools.starmap(batch, spans)))
+    def batch(self, first: int, end: int) -> Any:
+        """Return the partitions ``first .. end`` as a delayed :class:`Batch`."""
+        together = self.parts[first:end]
+        return task(
+            tables.batch, first, self.make, len(together[0]), *itertools.chain.from_iterable(together)
+        )
 
     @classmethod
     def joined(
@@ -90,19 +86,6 @@ class Partitions:
         named = {"target": found, "weight": weight, "groups": group}
         roles = {name: role for name, role in named.items() if role}
         return cls(make, list(zip(features, *beside, strict=True)), roles)
-
-
-def _fused(made: list[Any]) -> list[Any]:
-    """Return ``made``, each with as few tasks as may be.
-
-    Between two tasks dask may move a partition to an idle worker.
-    """
-    layers = itertools.chain.from_iterable(one.__dask_graph__().layers.values() for one in made)
-    if any((layer.annotations or {}) != dask.get_annotations() for layer in layers):
-        # They are for some of the tasks, and would be lost.
-        return made
-    with dask.config.set({"optimization.fuse.delayed": True}):
-        return list(dask.optimize(*made))
 
 
 def _parts(X: Any, sides: dict[str, Any]) -> dict[str, list[Any]]:
