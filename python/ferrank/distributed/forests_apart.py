@@ -50,8 +50,8 @@ __all__ = [
 
 _FAN = 8
 """Sums that are added up by one task."""
-_AHEAD = 8
-"""Partitions whose rows are on their way at a time."""
+_AHEAD = 4
+"""Partitions whose rows are on their way at a time. An idle worker takes over what waits for others."""
 
 Sums = TypeVar("Sums", Floats, NDArray[np.int64])
 
