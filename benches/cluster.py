@@ -233,6 +233,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--memory", default="900MB", help="of a worker")
+    parser.add_argument("--no-profiler", action="store_true", help="turn dask's profiler of workers off")
     parser.add_argument("--rankers", nargs="+", default=["forest", "relief"])
     parser.add_argument(
         "--keep", action="store_true", help="leave rows in partitions even where a worker holds all"
@@ -260,6 +261,10 @@ def main() -> None:
         "joint": fr.JointRanker(n_estimators=max(200, asked.trees), n_iterations=asked.queries),
         "relief": fr.ReliefRanker(n_iterations=asked.queries),
     }
+    setting = "distributed.worker.profile.enabled"
+    if asked.no_profiler:
+        dask.config.set({setting: False})
+    print(f"{setting}: {dask.config.get(setting)}")
     print(ROW.format(*HEADER))
     if asked.keep:
         from ferrank.distributed import plan

@@ -9,6 +9,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -358,20 +360,38 @@ def test_many_sparse_features_have_the_bits_of_one_machine(
             assert list(found.model_error.values()) == list(expected.model_error.values())
 
 
-def test_bytes_in_files_move_and_leave_no_file_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("are_named", [False, True])
+def test_bytes_in_files_move_and_leave_no_file_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, are_named: bool
+) -> None:
     from ferrank.distributed.file_bytes import FileBytes
 
+    if are_named:
+        monkeypatch.setattr("ferrank.distributed.file_bytes._MOST_OPEN", 0)
     held = [FileBytes(memoryview(b"codes"), str(tmp_path))]
     frames: list[pickle.PickleBuffer] = []
     moved = pickle.dumps(held[0], protocol=5, buffer_callback=frames.append)
     held.append(pickle.loads(moved, buffers=frames))
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == (2 if are_named else 0)
     # As on a machine without this folder.
     elsewhere = moved.replace(tmp_path.name.encode(), b"-" * len(tmp_path.name))
     held.append(pickle.loads(elsewhere, buffers=frames))
     assert [bytes(codes.map()) for codes in held] == 3 * [b"codes"]
     held.clear()
     frames.clear()
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_killed_process_leaves_no_file_of_codes(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from ferrank.distributed.file_bytes import FileBytes\n"
+        "codes = FileBytes(memoryview(b'codes'), sys.argv[1])\n"
+        "print(bytes(codes.map()).decode(), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, check=False)
+    assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, b"codes\n")
     assert not any(tmp_path.iterdir())
 
 
@@ -389,7 +409,8 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     roles = ranker._own_roles() | {"target": ["y"], "drop": ["z"], "weight": None, "groups": None}
     roles["categorical_features"] = []
     asked = (table.schema, roles, settings)
-    whole = tasks.profile(Batch.of(0, [table]), asked, 0, None, None)
+    every = Batch.of(0, [table])
+    whole = tasks.profile(every, every.checksums, asked, 0, None, None)
     source = _core.Source.table(table.slice(0, 0), "table")
     request = json.dumps([[0, [{"Open": [0, 1, 5]}]], [7, [{"Open": [2]}]]]).encode()
     resources = TaskResources(threads=1, memory=None, temp_dir=None, processes=1)
@@ -397,7 +418,10 @@ def test_sums_of_partitions_are_those_of_all_rows(frame: pd.DataFrame) -> None:
     def sums(ends: list[int]) -> np.ndarray:
         parts = [table.slice(first, end - first) for first, end in itertools.pairwise(ends)]
         batches = (Batch.of(number, [part]) for number, part in enumerate(parts))
-        codes = [forests_apart.code("run", batch, asked, whole, None, resources) for batch in batches]
+        codes = [
+            forests_apart.code(batch, batch.checksums, "run", asked, whole, None, resources)
+            for batch in batches
+        ]
         answers = [forests_apart.answer(code) for code in codes]
         apart = _core.Apart.of(source, roles, settings, whole, answers)
         found = [

@@ -4,7 +4,6 @@ Dask's dashboard shows the tasks under the names of these functions.
 """
 
 import contextvars
-import itertools
 import uuid
 import weakref
 from collections import deque
@@ -30,8 +29,8 @@ from ferrank.distributed.process import (
     to_bytes,
 )
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.scheduler import at_worker, beside, connected, name_of
-from ferrank.distributed.tables import Batch
+from ferrank.distributed.scheduler import at_either, beside, connected, name_of
+from ferrank.distributed.tables import Batch, unchanged
 
 __all__ = [
     "Names",
@@ -51,8 +50,8 @@ __all__ = [
 
 _FAN = 8
 """Sums that are added up by one task."""
-_AHEAD = 8
-"""Partitions whose rows are on their way at a time."""
+_AHEAD = 4
+"""Partitions whose rows are on their way at a time. An idle worker takes over what waits for others."""
 
 Sums = TypeVar("Sums", Floats, NDArray[np.int64])
 
@@ -114,11 +113,12 @@ class Names:
     """of each partition, if there are some"""
 
 
+@unchanged
 def code(
-    token: str, batch: Batch, asked: Asked, whole: bytes, alone: int | None, resources: TaskResources
+    batch: Batch, token: str, asked: Asked, whole: bytes, alone: int | None, resources: TaskResources
 ) -> FileBytes:
     """Return the codes of partitions, in a file of the worker."""
-    return FileBytes(tasks.code(token, batch, asked, whole, alone).data, resources.folder())
+    return FileBytes(tasks.codes_of(batch, token, asked, whole, alone).data, resources.folder())
 
 
 def answer(codes: FileBytes) -> bytes:
@@ -140,11 +140,18 @@ def known(
     return Shared(token, asked, resources, firsts, whole, annotations, answers)
 
 
-def sums(shared: Shared, codes: FileBytes, shadows: FileBytes | None, number: int, request: bytes) -> Floats:
-    """Return the sums of the open nodes of some trees, over the rows of a partition."""
+def sums(
+    shared: Shared,
+    codes: FileBytes,
+    shadows: FileBytes | None,
+    number: int,
+    request: bytes,
+    before: Floats | None,
+) -> Floats:
+    """Return the sums of the open nodes of some trees, over the rows of a partition, and those ``before``."""
     part = _part_codes(shared, codes, shadows, number)
     found: Floats = shared.finish(shared.apart().sums(part, request, shared.resources.n_threads()))
-    return found
+    return found if before is None else add_sums(found, before)
 
 
 def add_sums(*parts: Sums) -> Sums:
@@ -206,12 +213,12 @@ def _part_codes(shared: Shared, codes: FileBytes, shadows: FileBytes | None, num
 
 def grow_apart(shared: Shared, names: Names, keys: tuple[int, int]) -> bytes:
     """Grow the trees ``keys`` over partitions that keep their codes."""
-    from distributed import worker_client
+    from distributed import get_worker, worker_client
 
     # What is asked of partitions takes threads that this task must not.
     with worker_client() as client:
         resources = shared.resources
-        asking = _Asking(connected(client), shared.annotations, names)
+        asking = _Asking(connected(client), get_worker().address, shared.annotations, names)
         try:
             run = shared.apart().accumulate(
                 *keys, resources.n_threads(), resources.limit_amid(), resources.folder(), asking
@@ -224,7 +231,8 @@ def grow_apart(shared: Shared, names: Names, keys: tuple[int, int]) -> bytes:
 class _Asking:
     """Asks the partitions on a cluster for what growth needs of them."""
 
-    def __init__(self, client: Any, annotations: dict[str, Any], names: Names) -> None:
+    def __init__(self, client: Any, own: str, annotations: dict[str, Any], names: Names) -> None:
+        """``own``: the address of the worker that asks."""
         from distributed import Future
 
         # What is asked for may be held by the traceback of an error that ends the run.
@@ -235,16 +243,11 @@ class _Asking:
             named = self._futures[name] = Future(name, client=client)
             return named
 
-        self._client, self._annotations = client, annotations
+        self._client, self._own, self._annotations = client, own, annotations
         self._context = contextvars.copy_context()
-        copies = {at: future(name) for at, name in names.shared.items()}
-        of_shadows = [future(name) for name in names.shadows] or [None] * len(names.codes)
-        of_codes = [future(name) for name in names.codes]
-        holders = client.who_has(of_codes)
-        # A copy of codes elsewhere would stay there.
-        self._where = [next(iter(holders.get(name, ())), "") for name in names.codes]
-        of_shared = [beside(where, copies) for where in self._where]
-        self._parts = list(zip(of_shared, of_codes, of_shadows, itertools.count(), strict=False))
+        self._copies = {at: future(name) for at, name in names.shared.items()}
+        self._codes = [future(name) for name in names.codes]
+        self._shadows = [future(name) for name in names.shadows] or [None] * len(names.codes)
 
     def close(self) -> None:
         """Let go of all that was asked for, and ask for no more."""
@@ -253,19 +256,21 @@ class _Asking:
             future.release()
 
     def sums(self, request: bytes) -> Floats:
-        """Return the sums over the rows of all partitions; each worker first adds up the sums of its own."""
-        of_workers: dict[str, list[Any]] = {}
-        for where, found in zip(self._where, self._of_each(sums, request), strict=True):
-            of_workers.setdefault(where, []).append(found)
-        of_all = [self._added_up(of_one, where) for where, of_one in of_workers.items()]
-        total: Floats = self._gather(self._added_up(of_all, ""))
-        return total
+        """Return the sums over the rows of all partitions.
 
-    def _added_up(self, found: list[Any], where: str) -> Any:
+        Each worker adds up those of its own, one partition after the other: what waits for a worker, an idle
+        one would take over.
+        """
+        of_workers: dict[str, Any] = {}
+        for where, part in self._parts():
+            before = of_workers.get(where)
+            of_workers[where] = self._submit(sums, *part, request, before, where=where)
+        found = list(of_workers.values())
         while len(found) > 1:
             groups = (found[first : first + _FAN] for first in range(0, len(found), _FAN))
-            found = [self._submit(add_sums, *group, **at_worker(where)) for group in groups]
-        return found[0]
+            found = [self._submit(add_sums, *group, where="") for group in groups]
+        total: Floats = self._gather(found[0])
+        return total
 
     def collect(self, request: bytes) -> Iterator[list[NDArray[np.uint8]]]:
         """Return the rows of each of some nodes, partition after partition."""
@@ -295,13 +300,25 @@ class _Asking:
 
     def _of_each(self, function: Callable[..., Any], request: bytes) -> Iterator[Any]:
         """Return a future of ``function`` for each partition, to be run where its codes are."""
-        for part, where in zip(self._parts, self._where, strict=True):
-            yield self._submit(function, *part, request, **at_worker(where))
+        return (self._submit(function, *part, request, where=where) for where, part in self._parts())
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any, **aim: Any) -> Any:
-        """Return a future of ``function``; ``aim``: the workers that it is for."""
+    def _parts(self) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Return the worker that has the codes of each partition, and what its tasks are given.
+
+        Asked anew each time: after the loss of a worker its codes are elsewhere.
+        """
+        holders = self._client.who_has(self._codes)
+        for number, (codes, shadows) in enumerate(zip(self._codes, self._shadows, strict=True)):
+            where = next(iter(holders.get(codes.key, ())), "")
+            yield where, (beside(where, self._copies), codes, shadows, number)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any, where: str) -> Any:
+        """Return a future of ``function``, for the worker ``where`` or, if that is lost, this one.
+
+        A task that goes to another takes codes along, which dask believes to be small: they are in files.
+        """
         # The engine asks from a thread of its own, which has not the context of the task.
-        with dask.annotate(**self._annotations | aim):
+        with dask.annotate(**self._annotations | at_either(where, self._own)):
             key = f"{name_of(function)}-{uuid.uuid4().hex}"
             future = self._client.submit(function, *arguments, key=key)
         self._futures[key] = future

@@ -7,6 +7,7 @@ import os
 import time
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
@@ -137,7 +138,12 @@ class _Run:
         if not self._partitions.parts:
             raise DataError("data: the collection has no partitions")
         self._batches = self._batched(roles, alone=compare)
-        counts = self._compute(self._counts(self._batches, roles, None), "counting")
+        n_batches, made_before = len(self._batches), None
+        if self._are_held:
+            made_before = n_batches, 2 * n_batches
+            report = self._report("counting", n_batches, (0, 2 * n_batches))
+            self._where = self._scheduler.holders(self._batches, report)
+        counts = self._compute(self._counts(roles, None), "counting", within=made_before)
         in_order = roles["target_last"] is not None
         schemas = [count.schema for of_batch in counts for count in of_batch for _ in count.checksums]
         schema = columns_of(schemas, in_order=in_order)
@@ -149,7 +155,6 @@ class _Run:
             tuple(checksum for count in of_batch for checksum in count.checksums) for of_batch in counts
         ]
         self._size = sum(count.size for of_batch in counts for count in of_batch)
-        self._where = self._scheduler.holders(self._batches) if self._are_held else [""] * len(self._batches)
         if not self._can_hold(self._size):
             # Those that were sized are smaller than the others.
             self._let_go_of_partitions()
@@ -196,7 +201,8 @@ class _Run:
             self._firsts = [number * n_partitions // n_sized for number in range(n_sized)]
             # Held, so that it need not be made again if all are.
             self._batches = self._scheduler.hold([self._partitions.batch(n, n + 1) for n in self._firsts])
-            counts = self._compute(self._counts(self._batches, roles, None), "counting")
+            self._where = [""] * n_sized
+            counts = self._compute(self._counts(roles, None), "counting")
             sizes = [count.size for of_batch in counts for count in of_batch]
             size = n_partitions * sum(sizes) // n_sized
             are_held = self._can_hold(size)
@@ -208,7 +214,7 @@ class _Run:
             if not are_held or together > 1:
                 self._scheduler.let_go(self._batches)
         self._firsts = list(range(0, n_partitions, together))
-        self._are_held = are_held
+        self._are_held, self._where = are_held, [""] * len(self._firsts)
         return self._scheduler.hold(self._made()) if are_held else self._made()
 
     def _made(self) -> list[Any]:
@@ -245,7 +251,7 @@ class _Run:
                 self._check_room(self._size, f"Relief: all rows{reason}")
             # All rows, for those that take no part are counted, too.
             every = range(len(self._batches))
-            parts = self._read(every, lambda _, read: task(tasks.pack, read, self._asked))
+            parts = self._read(every, lambda _, *read: task(tasks.pack, *read, self._asked))
             return self._gather(self._search(parts))
         if not self._fits(self._known.in_memory):
             if self._known.obstacle is None:
@@ -278,11 +284,11 @@ class _Run:
         ends = [0, *itertools.accumulate(_apportioned(n_keys, [self._kept[number] for number in full]))]
         of_number = dict(zip(full, itertools.pairwise(ends), strict=True))
 
-        def contribute(number: int, read: Any) -> Any:
+        def contribute(number: int, *read: Any) -> Any:
             first, end = of_number[number]
             spans = [(target * n_keys + first, target * n_keys + end) for target in range(n_ensembles)]
-            args = (read, self._asked, self._profile_of_all, spans, self._resources)
-            return self._share((spans[0][0], spans[-1][1]), tasks.contribute, self._token, *args)
+            args = (self._token, self._asked, self._profile_of_all, spans, self._resources)
+            return self._share((spans[0][0], spans[-1][1]), tasks.contribute, *read, *args)
 
         return self._gather(self._read(full, contribute))
 
@@ -308,35 +314,62 @@ class _Run:
                     f"{math.ceil(least / 2**20)} MiB or more, or scope='partition'"
                 )
 
-    def _read(self, numbers: Iterable[int], work: Callable[[int, Any], Any]) -> list[Any]:
-        """Return what ``work`` makes of the number of each batch, and of the batch as it is read again.
+    def _read(self, numbers: Iterable[int], work: Callable[[int, Any, Any], Any]) -> list[Any]:
+        """Return what ``work`` makes of each batch, by its number, as it is read again, and its checksums.
 
-        It has the rows that it had when it was counted, and tasks go to the worker that holds it.
+        Tasks go to the worker that holds the batch.
         """
         made = []
         for number in numbers:
             with dask.annotate(**at_worker(self._where[number])):
-                read = task(tables.unchanged, self._batches[number], self._checksums[number])
-                made.append(work(number, read))
+                made.append(work(number, self._batches[number], self._checksums[number]))
         return made
 
-    def _counts(self, batches: list[Any], roles: dict[str, Any], alone: int | None) -> list[Any]:
-        return [task(tasks.count, batch, roles, self._settings, alone) for batch in batches]
+    def _in_turn(self, numbers: Iterable[int], work: Callable[[int, Any], Any]) -> list[Any]:
+        """Return what ``work`` makes of each batch, by its number and the task that it comes after.
+
+        A thread of the worker that holds batches has one of them to work on at a time. Dask would have idle
+        workers take over what waits for it, with 60 MB that move.
+        """
+        threads, turns = self._scheduler.threads, Counter[str]()
+        made, last = [], dict[tuple[str, int], Any]()
+        for number in numbers:
+            at = self._where[number]
+            turn = at, turns[at] % threads.get(at, 1)
+            turns[at] += 1
+            with dask.annotate(**at_worker(at)):
+                made.append(work(number, last.get(turn)))
+            if at:
+                last[turn] = made[-1]
+        return made
+
+    def _counts(self, roles: dict[str, Any], alone: int | None) -> list[Any]:
+        def count(number: int, after: Any) -> Any:
+            return task(tasks.count, self._batches[number], roles, self._settings, alone, after=after)
+
+        return self._in_turn(range(len(self._batches)), count)
 
     def _profiles(self, kept: Sequence[int], alone: int | None, *, sampled_apart: bool = False) -> list[Any]:
         *firsts, end = [0, *itertools.accumulate(kept)]
         of_rows = None if sampled_apart else end
 
-        def profile(number: int, read: Any) -> Any:
-            return task(tasks.profile, read, self._asked, firsts[number], of_rows, alone)
+        def profile(number: int, after: Any) -> Any:
+            read = self._batches[number], self._checksums[number]
+            return task(tasks.profile, *read, self._asked, firsts[number], of_rows, alone, after=after)
 
-        return self._read(range(len(kept)), profile)
+        return self._in_turn(range(len(kept)), profile)
 
     def _codes(self, kept: Sequence[int], profile: Any, alone: int | None) -> list[Any]:
-        def code(_: int, read: Any) -> Any:
-            return task(tasks.code, self._token, read, self._asked, profile, alone)
+        return self._coded(tasks.code, kept, profile, alone)
 
-        return self._read(_full(kept), code)
+    def _coded(self, function: Callable[..., Any], kept: Sequence[int], *fixed: Any) -> list[Any]:
+        """Return what ``function`` makes of the codes of each batch of which rows take part."""
+
+        def code(number: int, after: Any) -> Any:
+            read = self._batches[number], self._checksums[number]
+            return task(function, *read, self._token, self._asked, *fixed, after=after)
+
+        return self._in_turn(_full(kept), code)
 
     def _grow(self, parts: list[Any], keys: tuple[int, int], alone: Any) -> list[Any]:
         spans = _spans(*keys, self._n_tasks())
@@ -358,7 +391,7 @@ class _Run:
             if not lacking or clusters:
                 shares += self._grow(codes, keys, None)
                 continue
-            counts = self._counts(self._batches, self._asked[1], target)
+            counts = self._counts(self._asked[1], target)
             kept = _kept(self._compute(counts, "counting"))
             profiles = self._profiles(kept, target)
             whole = task(tasks.derive_cuts, _merged(tasks.merge_profiles, profiles))
@@ -406,10 +439,8 @@ class _Run:
 
         Workers keep both as long as the run goes on.
         """
-        fixed = self._asked, self._profile_of_all, None, self._resources
-        made = self._read(
-            _full(self._kept), lambda _, read: task(forests_apart.code, self._token, read, *fixed)
-        )
+        fixed = self._profile_of_all, None, self._resources
+        made = self._coded(forests_apart.code, self._kept, *fixed)
         codes = self._persist(made, "coding", made)
         self._let_go_of_partitions()
         answers = []
@@ -522,8 +553,8 @@ class _Run:
         """Return the rows of each partition that take part."""
         firsts = [0, *itertools.accumulate(self._kept)]
 
-        def part(number: int, read: Any) -> Any:
-            return task(relief_apart.part, read, self._asked, firsts[number])
+        def part(number: int, *read: Any) -> Any:
+            return task(relief_apart.part, *read, self._asked, firsts[number])
 
         return self._read(_full(self._kept), part)
 

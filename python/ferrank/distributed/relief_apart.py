@@ -13,7 +13,7 @@ import pyarrow as pa
 from ferrank import _core
 from ferrank.distributed.process import Asked, Floats, finish_of, source_of, to_bytes, turn_of
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.tables import Batch
+from ferrank.distributed.tables import Batch, unchanged
 from ferrank.run import finish
 
 __all__ = [
@@ -62,6 +62,7 @@ class Rows:
         return cls(numbers, table if in_order else table.take(places))
 
 
+@unchanged
 def part(batch: Batch, asked: Asked, first_row: int) -> Rows:
     """Return the rows of partitions that take part, numbered from ``first_row`` on."""
     schema, roles, settings = asked

@@ -26,6 +26,7 @@ __all__ = [
     "LocalScheduler",
     "Scheduler",
     "TaskError",
+    "at_either",
     "at_worker",
     "beside",
     "connected",
@@ -49,15 +50,37 @@ def name_of(function: Callable[..., Any]) -> str:
     return "ferrank-" + function.__name__.strip("_").replace("_", "-")
 
 
-def task(function: Callable[..., Any], *arguments: Any, known_as: Callable[..., Any] | None = None) -> Any:
-    """Return ``function`` of ``arguments`` as a delayed task, with the name of another function if given."""
+def task(
+    function: Callable[..., Any],
+    *arguments: Any,
+    known_as: Callable[..., Any] | None = None,
+    after: Any = None,
+) -> Any:
+    """Return ``function`` of ``arguments`` as a delayed task, with the name of another function if given.
+
+    It is done when ``after`` is, a task whose outcome is small, and the same without it.
+    """
     key = f"{name_of(known_as or function)}-{tokenize(function, *arguments)}"
+    if after is not None:
+        function, arguments = _afterwards, (after, function, *arguments)
     return dask.delayed(function, pure=True, traverse=False)(*arguments, dask_key_name=key)
+
+
+def _afterwards(_: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
 
 
 def at_worker(address: str) -> dict[str, Any]:
     """Return the annotations of a task for the worker at ``address``, as long as it is there."""
     return {"workers": [address], "allow_other_workers": True} if address else {}
+
+
+def at_either(address: str, other: str) -> dict[str, Any]:
+    """Return the annotations of a task for the worker at ``address``, or else for one other only.
+
+    Dask has any idle worker take over a task that may go to other workers.
+    """
+    return {"workers": [address, other], "allow_other_workers": False} if address else {}
 
 
 def beside(address: str, copies: Mapping[str, T]) -> T:
@@ -97,8 +120,16 @@ class Scheduler(ABC):
         """The workers to which tasks may be assigned, or an empty string if dask assigns them."""
         return [""]
 
-    def holders(self, persisted: list[Any]) -> list[str]:
-        """Return for each of what was persisted the address of a worker that has it, or an empty string."""
+    @property
+    def threads(self) -> Mapping[str, int]:
+        """Threads of the workers that are known, by address."""
+        return {}
+
+    def holders(self, persisted: list[Any], report: Report | None = None) -> list[str]:
+        """Return for each of what was persisted the address of a worker that has it, or an empty string.
+
+        ``report`` is called as they are done.
+        """
         return [""] * len(persisted)
 
     def let_go(self, persisted: list[Any]) -> None:
@@ -246,12 +277,20 @@ class ClusterScheduler(Scheduler):
         """The workers to which tasks may be assigned, or an empty string if dask assigns them."""
         return (sorted(self._workers) if _may_assign() else []) or [""]
 
-    def holders(self, persisted: list[Any]) -> list[str]:
-        """Return for each of what was persisted the address of a worker that has it, or an empty string."""
+    @property
+    def threads(self) -> Mapping[str, int]:
+        """Threads of the workers, by address."""
+        return {address: worker["nthreads"] for address, worker in self._workers.items()}
+
+    def holders(self, persisted: list[Any], report: Report | None = None) -> list[str]:
+        """Return for each of what was persisted the address of a worker that has it, or an empty string.
+
+        ``report`` is called as they are done.
+        """
         keys = [one.key for one in persisted]
         if not _may_assign():
             return [""] * len(keys)
-        self._watch(self.client.futures_of(persisted), lambda done: None, set(keys))
+        self._watch(self.client.futures_of(persisted), report or (lambda done: None), set(keys))
         found = self._wait(lambda: self.client.scheduler.who_has(keys=keys))
         return [next(iter(found.get(key, ())), "") for key in keys]
 

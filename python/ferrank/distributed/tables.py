@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,8 @@ __all__ = [
 
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -104,21 +106,33 @@ def batch(first: int, make: Callable[..., pa.Table], width: int, *parts: Any) ->
     return Batch.of(first, map(_without_types_of_nothing, made))
 
 
-def unchanged(batch: Batch, checksums: Sequence[int]) -> Batch:
-    """Return ``batch``, whose partitions have these checksums.
+def unchanged(
+    work: Callable[Concatenate[Batch, Given], Made],
+) -> Callable[Concatenate[Batch, Sequence[int], Given], Made]:
+    """Have ``work`` take the checksums that partitions had before, and find out first that they have them.
+
+    That is no task of its own, after which dask might move the partitions.
 
     Raises
     ------
     DataError
         A partition has other rows than before, or in another order.
     """
-    for number, (found, before) in enumerate(zip(batch.checksums, checksums, strict=True), batch.first):
-        if found != before:
-            raise DataError(
-                f"partition {number}: it had other rows, or in another order, when it was read again; make "
-                "what computes it give the same each time, with a fixed seed, or persist the collection"
-            )
-    return batch
+
+    @wraps(work)
+    def checked(
+        batch: Batch, checksums: Sequence[int], /, *args: Given.args, **options: Given.kwargs
+    ) -> Made:
+        for number, (found, before) in enumerate(zip(batch.checksums, checksums, strict=True), batch.first):
+            if found != before:
+                raise DataError(
+                    f"partition {number}: it had other rows, or in another order, when it was read again; "
+                    "make what computes it give the same each time, with a fixed seed, or persist the "
+                    "collection"
+                )
+        return work(batch, *args, **options)
+
+    return checked
 
 
 def touch(*parts: Any) -> None:

@@ -17,7 +17,7 @@ from ferrank.data.classes import IntegerTargets, integer_targets
 from ferrank.distributed.process import Asked, coder_of, finish_of, hold, source_of, to_bytes, turn_of
 from ferrank.distributed.relief_apart import draw
 from ferrank.distributed.resources import TaskResources
-from ferrank.distributed.tables import Batch, refuse_written_lists
+from ferrank.distributed.tables import Batch, refuse_written_lists, unchanged
 from ferrank.errors import FerrankError
 from ferrank.run import finish
 
@@ -25,6 +25,7 @@ __all__ = [
     "Count",
     "Description",
     "code",
+    "codes_of",
     "contribute",
     "count",
     "derive_cuts",
@@ -102,6 +103,7 @@ def count(batch: Batch, roles: dict[str, Any], settings: dict[str, Any], alone: 
     ]
 
 
+@unchanged
 def profile(batch: Batch, asked: Asked, first_row: int, of_rows: int | None, alone: int | None) -> bytes:
     """Return the profile of partitions.
 
@@ -148,13 +150,20 @@ def describe(whole: bytes, asked: Asked) -> Description:
     return replace(described, n_listed=n_listed, of_all=of_all, ranked=ranked)
 
 
-def code(token: str, batch: Batch, asked: Asked, whole: bytes, alone: int | None) -> NDArray[np.uint8]:
-    """Return the codes of partitions, as an array, which dask moves without a copy."""
+def codes_of(batch: Batch, token: str, asked: Asked, whole: bytes, alone: int | None) -> NDArray[np.uint8]:
+    """Return the codes of partitions."""
     source = source_of(batch.conform(asked[0]), batch.name)
     data: NDArray[np.uint8] = finish_of(coder_of(token, asked, whole, alone).code(source, 1), token)
     return data
 
 
+@unchanged
+def code(batch: Batch, token: str, asked: Asked, whole: bytes, alone: int | None) -> NDArray[np.uint8]:
+    """Return the codes of partitions, as an array, which dask moves without a copy."""
+    return codes_of(batch, token, asked, whole, alone)
+
+
+@unchanged
 def pack(batch: Batch, asked: Asked) -> bytes:
     """Return the rows of partitions as an Arrow stream."""
     schema, roles, _ = asked
@@ -207,9 +216,10 @@ def search(
         return to_bytes(_accumulate(source, {**roles, "drop": []}, settings, whole, keys, resources, token))
 
 
+@unchanged
 def contribute(
-    token: str,
     batch: Batch,
+    token: str,
     asked: Asked,
     whole: bytes,
     spans: Sequence[tuple[int, int]],
