@@ -30,13 +30,7 @@ mod stream;
 mod tests_apart;
 mod trees;
 
-use mimalloc::MiMalloc;
 use pyo3::prelude::*;
-
-/// Of the extension alone. glibc's gives memory back after each column that threads free, and takes it anew: a forest of 11
-/// trees on 200 x 20,000 takes 0.8 of the CPU time. Huge pages would save more, and take 10 MB for each thread.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The engine behind `ferrank`.
 #[pymodule]

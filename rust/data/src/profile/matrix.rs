@@ -54,6 +54,11 @@ impl Profile {
         }
         let range = columns.first..columns.first + columns.width;
         let is_in_matrix = |feature: &Attribute| feature.kind == Kind::Numeric && range.contains(&feature.column);
+        // The matrix may be the target alone, and others come in batches, also where they are sparse.
+        let n_others = features.iter().filter(|feature| !is_in_matrix(feature)).count();
+        if 2 * n_others > features.len() || n_others > 0 && intake.source.sparse()?.is_some() {
+            return Ok(None);
+        }
         let rest = RestIntake::new(intake, |feature| !is_in_matrix(&features[feature]));
         let reservation = Reservation::new(intake.memory);
         let mut profile = Profile::by_batch(&rest.intake(), max_bins, Place::default(), features.len(), &reservation)?;
