@@ -258,8 +258,8 @@ class _Asking:
     def sums(self, request: bytes) -> Floats:
         """Return the sums over the rows of all partitions.
 
-        Each worker adds up those of its own, one partition after the other: what waits for a worker, an idle
-        one would take over.
+        Each worker adds up the sums of its own partitions, one after the other. Dask would give tasks that
+        wait for a busy worker to an idle one.
         """
         of_workers: dict[str, Any] = {}
         for where, part in self._parts():

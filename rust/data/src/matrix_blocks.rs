@@ -17,7 +17,8 @@ pub(crate) struct MatrixBlocks<'a> {
 }
 
 impl<'a> MatrixBlocks<'a> {
-    /// `counts` are those of the rows of `rest`, which has the columns that say which rows take part.
+    /// `rest` has the rows of the matrix with the targets and weights, which say which rows take part; `counts` are its row
+    /// counts.
     ///
     /// # Errors
     /// Errors of reading.
@@ -36,7 +37,8 @@ impl<'a> MatrixBlocks<'a> {
         self.rows.as_ref().map_or(self.columns.n_rows, Vec::len)
     }
 
-    /// Those of `values` whose rows take part, moved to the front; the first is of row number `start` of the matrix.
+    /// Moves the values of rows that take part to the front of `values`, and returns them. `values` are of consecutive rows of
+    /// the matrix, from row number `start` on.
     pub(crate) fn taking_part<'b>(&self, start: usize, values: &'b mut [f64]) -> &'b mut [f64] {
         let Some(rows) = &self.rows else { return values };
         let (first, end) = (rows.partition_point(|&row| row < start), start + values.len());
@@ -48,11 +50,12 @@ impl<'a> MatrixBlocks<'a> {
         &mut values[..n]
     }
 
-    /// Calls `each` with values of the matrix's `columns` in `rows`, numbered among those that take part: the number of the
-    /// first of some rows, the position among `columns`, and the values. `buffer` holds them.
+    /// Reads the matrix's `columns` in `rows`, which are numbered among those that take part, block by block. For each column
+    /// of a block, `each` is called with the number of the block's first row, the column's position in `columns`, and its
+    /// values. `buffer` holds the values of a block.
     ///
     /// # Errors
-    /// Those of `each`.
+    /// The errors that `each` returns.
     pub(crate) fn read(
         &self,
         columns: Range<usize>,

@@ -32,8 +32,8 @@ impl Profile {
         self
     }
 
-    /// The same for samples of all rows, as many as can be ranked: what follows from the ranks of the values, their codes as
-    /// well.
+    /// Derives cut points and the codes of all rows from the ranks of the values. All rows were sampled, and they are as many
+    /// as can be ranked.
     pub(super) fn derive_ranks(&mut self) {
         let (order, max_bins) = (self.sample.order(), self.max_bins);
         let derive = |(ranker, scratch): &mut (Ranker, Scratch), columns: &mut [ColumnProfile]| {
@@ -52,7 +52,7 @@ impl Profile {
         self.forget_samples(&order, digests);
     }
 
-    /// Says that cut points stand in the place of samples; `digests` are those of the features, and then of the targets.
+    /// Marks the profile as one of cut points without samples. `digests` has the digest of each feature, then of each target.
     pub(super) fn forget_samples(&mut self, order: &SampleOrder, digests: Vec<u128>) {
         self.derived = Some(self.digest_of(order, digests));
         self.sample = RowSample::new(0);
@@ -60,7 +60,7 @@ impl Profile {
 }
 
 impl ColumnProfile {
-    /// Puts cut points in the place of the samples. Returns the digest, which follows from these.
+    /// Replaces the samples by cut points. Returns the digest of the column, which is computed from the samples.
     pub(super) fn derive(&mut self, max_bins: usize, order: &SampleOrder, scratch: &mut Scratch) -> u128 {
         let digest = self.digest(order);
         if let ColumnProfile::Numeric(numeric) = self {
@@ -78,7 +78,7 @@ impl NumericProfile {
         (self.sample, self.distinct) = (SampledValues::default(), None);
     }
 
-    /// Puts what follows from the ranks of the values in the place of the sample, which was of all rows. Returns the digest.
+    /// Replaces the sample, which was of all rows, by the cut points and codes in `Ranked`. Returns the digest of the column.
     pub(super) fn take_ranked(&mut self, Ranked { derived, hash }: Ranked) -> u128 {
         self.derived = Some(derived);
         self.sample = SampledValues::default();

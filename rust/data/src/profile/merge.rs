@@ -102,7 +102,7 @@ impl Profile {
         self.digest_of(&order, columns.map(|column| column.digest(&order)).collect())
     }
 
-    /// The digest where those of the features, and then of the targets, are `columns`.
+    /// The digest of the profile. `columns` has the digest of each feature, then of each target.
     pub(super) fn digest_of(&self, order: &SampleOrder, columns: Vec<u128>) -> u128 {
         let sampled: Vec<u64> = order.positions.iter().map(|&position| self.sample.hashes[position as usize]).collect();
         let Counts { rows, unlabelled, weightless, kept } = self.counts;
@@ -157,7 +157,7 @@ impl ColumnProfile {
 }
 
 impl NumericProfile {
-    /// The digest where `hash` is that of the sampled values.
+    /// The digest of the column. `hash` is the hash of its sampled values.
     pub(super) fn digest_of(&self, hash: u128) -> u128 {
         let mut all = Vec::with_capacity(8);
         all.extend([self.missing, self.zeros, self.min.to_bits(), self.max.to_bits()]);

@@ -125,7 +125,7 @@ impl Ordered for Sorted<'_> {
 /// Numbers in the order of their cells.
 #[derive(Default)]
 pub(super) struct InCells {
-    /// The numbers; those of a cell in any order.
+    /// The numbers, ordered by cell; within a cell in any order.
     numbers: Vec<f64>,
     /// The cells that hold numbers, and where these begin; at last, how many numbers there are.
     filled: Vec<(u32, u32)>,

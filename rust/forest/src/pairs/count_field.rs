@@ -29,8 +29,8 @@ impl CountField {
         (unit >= most + 2 && is_normal).then_some(CountField { unit: unit as i16, most: most as i16 })
     }
 
-    /// The layout for row `weights` from 0 to 1; `None` if no number of examples fits. The sum below the count is
-    /// that of the weights minus 1/2 each, whose magnitudes take one bit less.
+    /// The layout for row `weights` from 0 to 1; `None` if no number of examples fits. The sum below the count
+    /// is that of (weight − 1/2) over the examples, because these terms take one bit less than the weights.
     pub(crate) fn of_weights(weights: impl Iterator<Item = f64>) -> Option<Self> {
         let step = weights.filter(|&weight| weight > 0.0).map(lowest_bit).min()?;
         CountField::new(step.min(-1), -1)
