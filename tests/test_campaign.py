@@ -22,6 +22,7 @@ def check(first: int, cases: int, tmp_path: Path) -> None:
 ENDINGS = {
     "a daemon thread": "threading.Thread(target=rank, daemon=True).start(); time.sleep(0.5)",
     "an exception": "threading.Thread(target=rank, daemon=True).start(); time.sleep(0.5); sys.exit(3)",
+    "a slow table": "threading.Thread(target=take, daemon=True).start(); time.sleep(0.5)",
     "a reader in Python": "pa.RecordBatchReader.from_stream(source).read_next_batch()",
 }
 
@@ -42,6 +43,14 @@ class Slow:  # so that other threads ask for the interpreter while it goes down
         sleep(0.5)
 
 slow = Slow()
+
+class Late:
+    def __arrow_c_stream__(self, requested_schema=None):
+        time.sleep(0.8)
+        return table.__arrow_c_stream__(requested_schema)
+
+def take():
+    Source.table(Late(), "late")
 
 def rank():
     while True:

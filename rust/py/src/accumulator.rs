@@ -16,6 +16,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::to_py;
+use crate::exit::detach;
 use crate::held_bytes::{HeldBytes, buffer};
 use crate::input::Source;
 use crate::run::Run;
@@ -42,12 +43,12 @@ impl Accumulator {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], name: &str) -> PyResult<Self> {
         let bytes = data.to_vec();
-        py.detach(|| read_accumulator(bytes, name)).map(Accumulator).map_err(|e| to_py(py, e))
+        detach(py, || read_accumulator(bytes, name)).map(Accumulator).map_err(|e| to_py(py, e))
     }
 
     /// The accumulator as an Arrow IPC stream.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.to_ipc()).map_err(|e| to_py(py, e))?;
+        let bytes = detach(py, || self.0.to_ipc()).map_err(|e| to_py(py, e))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -62,7 +63,7 @@ impl Accumulator {
 
     /// The ranking that the contributions give.
     fn ranking<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let ranking = py.detach(|| self.0.ranking()).map_err(|e| to_py(py, e))?;
+        let ranking = detach(py, || self.0.ranking()).map_err(|e| to_py(py, e))?;
         results::ranking(py, ranking, None)
     }
 
@@ -117,7 +118,7 @@ impl Coded {
         own: Option<PyBackedBytes>,
     ) -> PyResult<Self> {
         let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
-        let coded = py.detach(|| {
+        let coded = detach(py, || {
             let options =
                 RunOptions::default().with_threads(threads).with_memory(memory).with_temp_dir(temp_dir.as_deref());
             let parts = parts.into_iter().map(buffer).collect();
@@ -162,7 +163,7 @@ pub(crate) fn n_keys(
     profile: PyBackedBytes,
 ) -> PyResult<u64> {
     let (roles, ranker) = (roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
-    let n_keys = py.detach(|| {
+    let n_keys = detach(py, || {
         let profile = Profile::from_ipc(profile.to_vec())?;
         ferrank::run::n_keys(&*source.0, &roles, &ranker, &profile)
     });
@@ -172,7 +173,7 @@ pub(crate) fn n_keys(
 /// The profile of all of which `parts` are profiles.
 #[pyfunction]
 pub(crate) fn merge_profiles<'py>(py: Python<'py>, parts: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
-    let merged = py.detach(|| {
+    let merged = detach(py, || {
         let mut parts = parts.iter().map(|part| Profile::from_ipc(part.to_vec()));
         let first = parts.next().unwrap_or_else(|| Profile::from_ipc(Vec::new()))?;
         let merged = parts.try_fold(first, |mut merged, part| merged.merge(&part?).map(|()| merged));
@@ -184,6 +185,6 @@ pub(crate) fn merge_profiles<'py>(py: Python<'py>, parts: Vec<PyBackedBytes>) ->
 /// The `profile` of all rows with cut points in the place of its samples.
 #[pyfunction]
 pub(crate) fn derive_cuts(py: Python<'_>, profile: PyBackedBytes) -> PyResult<Bound<'_, PyBytes>> {
-    let derived = py.detach(|| Profile::from_ipc(profile.to_vec())?.derive_cuts().to_ipc());
+    let derived = detach(py, || Profile::from_ipc(profile.to_vec())?.derive_cuts().to_ipc());
     Ok(PyBytes::new(py, &derived.map_err(|e| to_py(py, e))?))
 }

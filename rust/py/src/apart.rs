@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::accumulator::Accumulator;
 use crate::error::to_py;
+use crate::exit::detach;
 use crate::held_bytes::{HeldBytes, buffer};
 use crate::input::Source;
 use crate::run::Run;
@@ -38,7 +39,7 @@ impl Coder {
         alone: Option<usize>,
     ) -> PyResult<Self> {
         let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
-        let coder = py.detach(|| {
+        let coder = detach(py, || {
             let view = View::new(&*source.0, &roles, params.treatment()).with_alone(alone);
             ferrank::forest::Coder::new(view, &params, &Profile::from_ipc(profile.to_vec())?)
         });
@@ -57,7 +58,7 @@ impl Coder {
     /// The targets and weights of a part, whose codes are `codes`, as bytes.
     #[staticmethod]
     fn answers<'py>(py: Python<'py>, codes: HeldBytes) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| ferrank::forest::Coder::answers(buffer(codes)));
+        let bytes = detach(py, || ferrank::forest::Coder::answers(buffer(codes)));
         bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|e| to_py(py, e))
     }
 }
@@ -72,7 +73,7 @@ pub(crate) fn rounds(
     profile: PyBackedBytes,
 ) -> PyResult<Vec<(u64, u64)>> {
     let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
-    let rounds = py.detach(|| {
+    let rounds = detach(py, || {
         let profile = Profile::from_ipc(profile.to_vec())?;
         apart::rounds(View::new(&*source.0, &roles, params.treatment()), &params, &profile)
     });
@@ -90,7 +91,7 @@ pub(crate) fn needs(
     profile: PyBackedBytes,
 ) -> PyResult<(u64, u64)> {
     let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
-    let needs = py.detach(|| {
+    let needs = detach(py, || {
         let profile = Profile::from_ipc(profile.to_vec())?;
         apart::needs(View::new(&*source.0, &roles, params.treatment()), &params, &profile)
     });
@@ -122,7 +123,7 @@ impl Apart {
         answers: Vec<PyBackedBytes>,
     ) -> PyResult<Self> {
         let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::forest(settings)?);
-        let apart = py.detach(|| {
+        let apart = detach(py, || {
             let view = View::new(&*source.0, &roles, params.treatment());
             let answers = answers.into_iter().map(buffer).collect();
             apart::Apart::new(view, &params, &Profile::from_ipc(profile.to_vec())?, answers)

@@ -10,6 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use ferrank::monitor::Monitor;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::marker::Ungil;
 use pyo3::prelude::*;
 
 /// Runs end well within a second once they are asked to; readers of others may take longer.
@@ -50,6 +52,12 @@ impl Busy {
         Some(Busy { process: state.process })
     }
 
+    /// Gives up the GIL for `work`.
+    #[expect(clippy::disallowed_methods, reason = "the end of the interpreter waits for this")]
+    pub(crate) fn detach<T: Ungil>(self, py: Python<'_>, work: impl Ungil + FnOnce() -> T) -> T {
+        py.detach(work)
+    }
+
     /// For threads of ours, which sleep for good once the interpreter ends.
     pub(crate) fn begin_or_sleep() -> Self {
         loop {
@@ -71,6 +79,26 @@ impl Drop for Busy {
     }
 }
 
+/// Gives up the GIL for `work`, but not once the interpreter ends.
+pub(crate) fn detach<T: Ungil>(py: Python<'_>, work: impl Ungil + FnOnce() -> T) -> T {
+    match Busy::begin() {
+        Some(busy) => busy.detach(py, work),
+        None => work(),
+    }
+}
+
+/// What `call` returns, which runs code in Python, where other threads may take the GIL; an error once the interpreter
+/// ends.
+pub(crate) fn calling<T>(call: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let _busy = Busy::begin().ok_or_else(ending)?;
+    call()
+}
+
+/// The exception for what is begun too late.
+pub(crate) fn ending() -> PyErr {
+    PyRuntimeError::new_err("the interpreter ends; nothing is begun any more")
+}
+
 /// Has the run with this monitor stopped when the interpreter ends.
 pub(crate) fn register(monitor: &Arc<Monitor>) {
     let mut state = state();
@@ -80,6 +108,7 @@ pub(crate) fn register(monitor: &Arc<Monitor>) {
 
 /// Stops all runs and waits for threads that may ask for the GIL; no run begins afterwards.
 #[pyfunction]
+#[expect(clippy::disallowed_methods, reason = "no other thread waits for this one")]
 pub(crate) fn end_runs(py: Python<'_>) {
     py.detach(|| {
         let mut state = state();

@@ -13,6 +13,7 @@ use pyo3::types::{PyCapsule, PyDict};
 
 use crate::arrays::ArraySource;
 use crate::error::to_py;
+use crate::exit::{calling, detach};
 use crate::factory::FactorySource;
 use crate::logs::configure;
 use crate::reader::{imported, reader};
@@ -35,14 +36,14 @@ impl Source {
     #[staticmethod]
     #[pyo3(signature = (path, labels=None))]
     fn open(py: Python<'_>, path: PathBuf, labels: Option<PathBuf>) -> PyResult<Self> {
-        let opened = py.detach(|| source::open(&path, labels.as_deref()));
+        let opened = detach(py, || source::open(&path, labels.as_deref()));
         Ok(Source(opened.map_err(|e| to_py(py, e))?.into()))
     }
 
     /// The Arrow file or stream at `path`, which messages call `name`.
     #[staticmethod]
     fn arrow(py: Python<'_>, path: PathBuf, name: &str) -> PyResult<Self> {
-        let opened = py.detach(|| source::IpcSource::open_called(&path, name));
+        let opened = detach(py, || source::IpcSource::open_called(&path, name));
         Ok(Source::new(opened.map_err(|e| to_py(py, e))?))
     }
 
@@ -51,8 +52,8 @@ impl Source {
     #[pyo3(signature = (path, temp_dir=None))]
     fn parquet(py: Python<'_>, path: PathBuf, temp_dir: Option<PathBuf>) -> PyResult<Self> {
         // Opening may warn, and comes before the first run, which would ask for the level of the loggers.
-        configure(py)?;
-        let opened = py.detach(|| source::ParquetSource::open(&path, temp_dir.as_deref()));
+        calling(|| configure(py))?;
+        let opened = detach(py, || source::ParquetSource::open(&path, temp_dir.as_deref()));
         Ok(Source::new(opened.map_err(|e| to_py(py, e))?))
     }
 
@@ -61,7 +62,7 @@ impl Source {
     fn table(py: Python<'_>, data: &Bound<'_, PyAny>, name: String) -> PyResult<Self> {
         let reader = reader(data)?;
         let schema = reader.schema();
-        let batches: Result<Vec<_>, ArrowError> = py.detach(|| reader.collect());
+        let batches: Result<Vec<_>, ArrowError> = detach(py, || reader.collect());
         let batches = batches.map_err(|e| to_py(py, ferrank::Error::Data(format!("{name}: {e}"))))?;
         Ok(Source::new(TableSource::new(name, schema, batches).map_err(|e| to_py(py, e))?))
     }

@@ -16,6 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::accumulator::Accumulator;
 use crate::error::{bug, to_py};
+use crate::exit::detach;
 use crate::input::Source;
 use crate::run::Run;
 use crate::{roles, settings};
@@ -29,26 +30,26 @@ impl Forest {
     /// The forest in the file at `path`, which is mapped.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| KeptForest::open(&path)).map(|forest| Forest(Arc::new(forest))).map_err(|e| to_py(py, e))
+        detach(py, || KeptForest::open(&path)).map(|forest| Forest(Arc::new(forest))).map_err(|e| to_py(py, e))
     }
 
     /// The forest that `to_bytes` wrote.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: PyBackedBytes) -> PyResult<Self> {
-        py.detach(|| KeptForest::from_ipc(data.to_vec()))
+        detach(py, || KeptForest::from_ipc(data.to_vec()))
             .map(|forest| Forest(Arc::new(forest)))
             .map_err(|e| to_py(py, e))
     }
 
     /// The forest as an Arrow file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.to_ipc()).map_err(|e| to_py(py, e))?;
+        let bytes = detach(py, || self.0.to_ipc()).map_err(|e| to_py(py, e))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Writes the forest to an Arrow file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.0.save(&path)).map_err(|e| to_py(py, e))
+        detach(py, || self.0.save(&path)).map_err(|e| to_py(py, e))
     }
 
     /// Number of trees.
@@ -131,13 +132,13 @@ impl Forest {
 
     /// The pairs of features that occur together on paths, at most `most`: their numbers and their gains.
     fn interactions(&self, py: Python<'_>, most: usize) -> Vec<(u32, u32, f64)> {
-        let found = py.detach(|| self.0.interactions());
+        let found = detach(py, || self.0.interactions());
         found.iter().take(most).map(|pair| (pair.features.0, pair.features.1, pair.gain)).collect()
     }
 
     /// Which way numeric features work: numbers of features and components, and trends.
     fn trends(&self, py: Python<'_>) -> Vec<(u32, u32, f64)> {
-        let found = py.detach(|| self.0.trends());
+        let found = detach(py, || self.0.trends());
         found.iter().map(|one| (one.feature, one.component, one.trend)).collect()
     }
 }

@@ -7,6 +7,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::error::to_py;
+use crate::exit::detach;
 
 /// The name and the value of each measure, and for each label the areas under its precision-recall and ROC curves.
 type Figures<'py> = (Vec<(&'static str, f64)>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
@@ -35,7 +36,7 @@ pub(crate) fn multilabel_measures<'py>(
         let said = (0..).zip(scores).filter(|(_, score)| **score >= threshold).map(|(label, _)| label);
         predictions.push((0..).zip(scores.iter().copied()), said);
     }
-    let (values, (auprc, auroc)) = py.detach(|| {
+    let (values, (auprc, auroc)) = detach(py, || {
         let mut judge = Judge::new(&sets, &predictions, &Measure::ALL, conventions);
         if let Some(weights) = &weights {
             judge = judge.with_label_weights(weights.clone());
@@ -63,7 +64,7 @@ pub(crate) fn precision_recall_area(
     check_shapes(has.shape(), scores.shape()).map_err(|error| to_py(py, error))?;
     check_shapes(has.shape(), &[weights.len()]).map_err(|error| to_py(py, error))?;
     let rows = has.iter().zip(scores).zip(weights).map(|((&has, &score), weight)| (score, weight, has)).collect();
-    Ok(py.detach(|| measures::precision_recall_area(measures::groups_by_score(rows))))
+    Ok(detach(py, || measures::precision_recall_area(measures::groups_by_score(rows))))
 }
 
 fn parse(conventions: &str) -> Result<Conventions, Error> {

@@ -12,6 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::to_py;
+use crate::exit::calling;
 
 /// The stream of an object of the Arrow PyCapsule interface.
 ///
@@ -31,14 +32,14 @@ pub(crate) fn reader(data: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchRea
 
 /// The array of an object of the Arrow PyCapsule interface.
 pub(crate) fn array(data: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
-    Ok(make_array(ArrayData::from_pyarrow_bound(data)?))
+    Ok(make_array(calling(|| ArrayData::from_pyarrow_bound(data))?))
 }
 
 /// What `import` gives, which panics where the name of a column is no UTF-8, and has a ValueError or an ArrowException
 /// for all else that is no schema.
 pub(crate) fn imported<T>(py: Python<'_>, import: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let refused = |why: &str| to_py(py, Error::Data(format!("data: the schema cannot be taken over; {why}")));
-    match catch_unwind(AssertUnwindSafe(import)) {
+    match catch_unwind(AssertUnwindSafe(|| calling(import))) {
         Ok(Err(error)) if error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<ArrowException>(py) => {
             let text = error.value(py).to_string();
             let is_text = text.to_lowercase().contains("utf-8");

@@ -54,9 +54,12 @@ impl Iterator for Replay {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let Some(busy) = Busy::begin() else {
+            return Some(Err(ArrowError::ExternalError("the interpreter ends".into())));
+        };
         // The thread that reads may need the GIL, which the caller may hold.
         let batches = &self.batches;
-        Python::attach(|py| py.detach(|| batches.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()))
+        Python::attach(|py| busy.detach(py, || batches.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()))
     }
 }
 

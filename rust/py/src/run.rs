@@ -53,12 +53,10 @@ impl Run {
         work: impl FnOnce(&Monitor) -> Result<T> + Send + 'static,
         convert: impl for<'py> FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>> + Send + 'static,
     ) -> PyResult<Self> {
+        let busy = Busy::begin().ok_or_else(exit::ending)?;
         Python::attach(logs::configure)?;
         let run = Run { monitor: Arc::default(), end: Arc::default() };
         let (monitor, slot) = (run.monitor.clone(), run.end.clone());
-        let Some(busy) = Busy::begin() else {
-            return Err(PyRuntimeError::new_err("the interpreter ends; nothing is begun any more"));
-        };
         exit::register(&monitor);
         let spawned = thread::Builder::new().name("ferrank".into()).spawn(move || {
             let _busy = busy;
@@ -90,8 +88,8 @@ impl Run {
     /// Waits up to `timeout` seconds; returns true if the run, or the interpreter, has ended.
     fn wait(&self, py: Python<'_>, timeout: f64) -> bool {
         let timeout = Duration::try_from_secs_f64(timeout).unwrap_or_default();
-        let Some(_busy) = Busy::begin() else { return true };
-        py.detach(|| {
+        let Some(busy) = Busy::begin() else { return true };
+        busy.detach(py, || {
             let waiting = self.end.done.wait_timeout_while(self.end.lock(), timeout, |s| matches!(s, State::Running));
             let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
             !matches!(*state, State::Running)

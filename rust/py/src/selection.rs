@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 
 use crate::accumulator::Accumulator;
 use crate::error::to_py;
+use crate::exit::detach;
 use crate::input::Source;
 use crate::run::Run;
 use crate::{roles, settings};
@@ -44,7 +45,7 @@ pub(crate) fn obstacle(
     profile: PyBackedBytes,
 ) -> PyResult<Option<&'static str>> {
     let (roles, ranker) = (roles::ranked_roles(roles, settings)?, settings::ranker(settings)?);
-    let found = py.detach(|| {
+    let found = detach(py, || {
         let profile = Profile::from_ipc(profile.to_vec())?;
         let problem = View::new(&*source.0, &roles, ranker.ranker().unlabelled()).problem()?;
         Ok(match &ranker {
@@ -67,7 +68,7 @@ pub(crate) fn queries<'py>(
     keys: (u64, u64),
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::relief(settings)?);
-    let found: Result<Vec<u32>> = py.detach(|| {
+    let found: Result<Vec<u32>> = detach(py, || {
         let profile = Profile::from_ipc(profile.to_vec())?;
         let problem = View::new(&*source.0, &roles, params.unlabelled).problem()?;
         let options = RunOptions::default().with_keys(Some(keys.0..keys.1));
@@ -87,7 +88,7 @@ pub(crate) fn beside(
     profile: PyBackedBytes,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
     let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::relief(settings)?);
-    let found = py.detach(|| {
+    let found = detach(py, || {
         let profile = Profile::from_ipc(profile.to_vec())?;
         let problem = View::new(&*source.0, &roles, params.unlabelled).problem()?;
         Ok(selection::beside(&problem, &params, &profile))

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::to_py;
+use crate::exit::detach;
 use crate::input::Source;
 use crate::run::Run;
 use crate::{results, roles, settings};
@@ -30,13 +31,13 @@ impl Stream {
     /// The stream that `to_bytes` wrote.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        let stream = py.detach(|| Core::from_bytes(data));
+        let stream = detach(py, || Core::from_bytes(data));
         stream.map(|stream| Stream(Arc::new(stream))).map_err(|e| to_py(py, e))
     }
 
     /// The stream as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.0.to_bytes()).map_err(|e| to_py(py, e))?;
+        let bytes = detach(py, || self.0.to_bytes()).map_err(|e| to_py(py, e))?;
         Ok(PyBytes::new(py, &bytes))
     }
 

@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 
 use crate::accumulator::Accumulator;
 use crate::error::to_py;
+use crate::exit::detach;
 use crate::held_bytes::{HeldBytes, buffer};
 use crate::input::Source;
 use crate::run::Run;
@@ -37,7 +38,7 @@ impl TestsApart {
         answers: Vec<PyBackedBytes>,
     ) -> PyResult<Self> {
         let (roles, params) = (roles::ranked_roles(roles, settings)?, settings::association(settings)?);
-        let apart = py.detach(|| {
+        let apart = detach(py, || {
             let view = View::new(&*source.0, &roles, params.unlabelled);
             let answers = answers.into_iter().map(buffer).collect();
             association::Apart::new(view, &params, &Profile::from_ipc(profile.to_vec())?, answers)
