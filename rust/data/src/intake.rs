@@ -189,6 +189,9 @@ impl Intake<'_> {
     }
 
     /// For each row of the source whether it takes part.
+    ///
+    /// # Errors
+    /// Errors of reading.
     pub fn taking_part(&self) -> Result<Vec<bool>> {
         let mut taking_part = Vec::new();
         for batch in self.source.chunks()? {
@@ -196,6 +199,18 @@ impl Intake<'_> {
             taking_part.extend(self.kept(&batch?, &mut Counts::default())?);
         }
         Ok(taking_part)
+    }
+
+    /// The numbers of the rows that take part, ascending; `None`: all. `counts` are those of the source.
+    ///
+    /// # Errors
+    /// Errors of reading.
+    pub(crate) fn rows_taking_part(&self, counts: Counts) -> Result<Option<Vec<usize>>> {
+        if counts.kept == counts.rows {
+            return Ok(None);
+        }
+        let takes_part = self.taking_part()?;
+        Ok(Some((0..takes_part.len()).filter(|&row| takes_part[row]).collect()))
     }
 
     fn keep(&self, batch: RecordBatch, counts: &mut Counts) -> Result<RecordBatch> {

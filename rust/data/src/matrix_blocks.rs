@@ -23,13 +23,7 @@ impl<'a> MatrixBlocks<'a> {
     /// # Errors
     /// Errors of reading.
     pub(crate) fn new(columns: MatrixColumns<'a>, rest: &Intake<'_>, counts: Counts) -> Result<Self> {
-        let rows = match counts.kept < counts.rows {
-            true => {
-                Some((0..).zip(rest.taking_part()?).filter(|&(_, takes_part)| takes_part).map(|(row, _)| row).collect())
-            }
-            false => None,
-        };
-        Ok(MatrixBlocks { columns, rows })
+        Ok(MatrixBlocks { columns, rows: rest.rows_taking_part(counts)? })
     }
 
     /// Number of the rows that take part.

@@ -2,6 +2,7 @@
 //!
 //! No arrays are made of the features. Gain: 500 rows of 60,000 features are ranked by Relief in .7 of the time.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 
 use crate::intake::{Counts, Intake};
@@ -101,22 +102,23 @@ impl<'a> MatrixFeatures<'a> {
     /// # Errors
     /// Errors of reading.
     pub fn rows(&self, counts: Counts) -> Result<Vec<usize>> {
-        if counts.kept == counts.rows {
-            return Ok((0..self.columns.n_rows).collect());
-        }
-        let takes_part = self.rest().taking_part()?;
-        Ok((0..takes_part.len()).filter(|&row| takes_part[row]).collect())
+        Ok(self.rest().rows_taking_part(counts)?.unwrap_or_else(|| (0..self.columns.n_rows).collect()))
     }
 
     /// The features in order, at most `most` together.
     pub fn tiles(&self, most: usize) -> impl Iterator<Item = Tile<'a>> {
         let matrix = self.columns;
-        let neighbours = self.features.chunk_by(|a, b| a.column + 1 == b.column);
         let mut end = 0;
-        neighbours.flat_map(move |neighbours| neighbours.chunks(most)).map(move |features| {
+        neighbours(self.features, most).map(move |features| {
             let (number, first) = (end, features[0].column - matrix.first);
             end += features.len();
             Tile { features: number..end, columns: first..first + features.len(), matrix }
         })
     }
+}
+
+/// Runs of at most `most` features, in order, whose columns follow each other.
+pub(crate) fn neighbours<T: Borrow<Attribute>>(features: &[T], most: usize) -> impl Iterator<Item = &[T]> {
+    let runs = features.chunk_by(|a, b| a.borrow().column + 1 == b.borrow().column);
+    runs.flat_map(move |run| run.chunks(most))
 }

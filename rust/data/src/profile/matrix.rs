@@ -20,7 +20,7 @@ use super::sparse::SampledRows;
 use super::{ColumnProfile, NumericProfile, Place, Profile, known, sampled_rows};
 use crate::intake::Intake;
 use crate::matrix_blocks::MatrixBlocks;
-use crate::matrix_features::{MatrixFeatures, Tile};
+use crate::matrix_features::{MatrixFeatures, Tile, neighbours};
 use crate::reservation::Reservation;
 use crate::rest::RestIntake;
 use crate::schema::{Attribute, Kind, names};
@@ -187,8 +187,7 @@ impl Reader<'_> {
     /// all values in the place of samples, and their digests.
     fn ranked(&self, features: &[&Attribute]) -> Result<Vec<(ColumnProfile, u128)>> {
         let most = (TILE_BYTES / size_of::<f64>() / self.blocks.columns.n_rows).max(1).next_multiple_of(ABREAST);
-        let neighbours = features.chunk_by(|a, b| a.column + 1 == b.column);
-        let tiles: Vec<&[&Attribute]> = neighbours.flat_map(|neighbours| neighbours.chunks(most)).collect();
+        let tiles: Vec<&[&Attribute]> = neighbours(features, most).collect();
         let profiles = tiles.into_par_iter().map_init(Default::default, |(values, ranker), tile| {
             self.intake.monitor.check()?;
             self.tile(tile, values, ranker)
@@ -238,8 +237,7 @@ impl Reader<'_> {
         sample: &RowSample,
     ) -> Result<Vec<(ColumnProfile, u128)>> {
         let sampled: Vec<usize> = (0..self.blocks.n_rows()).filter(|&row| sample.holds(row as u64)).collect();
-        let neighbours = features.chunk_by(|a, b| a.column + 1 == b.column);
-        let tiles: Vec<&[&Attribute]> = neighbours.flat_map(|neighbours| neighbours.chunks(tiles.width)).collect();
+        let tiles: Vec<&[&Attribute]> = neighbours(features, tiles.width).collect();
         let derived = tiles.into_par_iter().map_init(Scratch::default, |scratch, features| {
             let columns = self.sampled(features, &sampled, sample.holds_all())?;
             let derive = |mut column: ColumnProfile| {
