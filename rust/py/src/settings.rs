@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::error;
 use crate::json::{object, read, to_py};
 
 /// The setting that names the ranker; the others are the ranker's own, and some that are not of rankers.
@@ -110,6 +111,13 @@ fn parts<T: DeserializeOwned>(dict: &Bound<'_, PyDict>, names: Option<&[&str]>) 
 #[pyfunction]
 pub(crate) fn settings_json(settings: &Bound<'_, PyDict>) -> PyResult<String> {
     Ok(Value::Object(flat(&ranker(settings)?)).to_string())
+}
+
+/// The weights that the features called `names` have in distances, by settings of Relief; `None` where all have weight 1.
+#[pyfunction]
+pub(crate) fn distance_weights(settings: &Bound<'_, PyDict>, names: Vec<String>) -> PyResult<Option<Vec<f64>>> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    relief(settings)?.distance_features.weights(&names).map_err(|error| error::to_py(settings.py(), error))
 }
 
 /// The default settings of a ranker as JSON, with the ranker's name.
