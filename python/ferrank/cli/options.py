@@ -504,8 +504,8 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         "--distance-features",
         type=_features_of_distance,
         metavar="F",
-        help="features whose differences say which rows are near, such as a,b, or weights, such as a=1,b=0.5; "
-        "all features are ranked; default: all, with weight 1",
+        help="features whose differences say which rows are near, such as a,b, or weights, such as "
+        "a=1,b=0.5; all features are ranked; default: all, with weight 1",
     )
     setting(
         "--scaling",

@@ -390,7 +390,7 @@ class ReliefPlan(EnginePlan):
         if self.turf_step is None:
             return super()._rank_source(source, roles, progress, resume, profile)
         once = self._iteration()
-        weights = self._distance_weights([name for name, _ in source.resolve(roles)["features"]])
+        weights = self._distance_weights(source, roles)
         if self.max_samples is not None:
             # All iterations rank the same rows, which are read once where they fit in memory.
             settings = once._settings()
@@ -452,11 +452,13 @@ class ReliefPlan(EnginePlan):
         once.turf_step, once.turf_features = _OF_TURF.values()
         return once
 
-    def _distance_weights(self, features: list[str]) -> dict[str, float] | None:
-        """Return the features with a weight in distances above 0, of which one is left after TuRF for sure."""
-        found = _core.distance_weights(self._settings(), features)
-        if found is None:
+    def _distance_weights(self, source: Source, roles: dict[str, Any]) -> dict[str, float] | None:
+        """Return the features that count in distances, of which one is left after TuRF for sure."""
+        given = _features_of_distance(self.distance_features)
+        if given is None:
             return None
+        features = [name for name, _ in source.resolve(roles)["features"]]
+        found = _core.distance_weights(given, features)
         weights = {name: weight for name, weight in zip(features, found, strict=True) if weight > 0}
         leaving = len(features) - sizes(len(features), self.turf_step, self.turf_features)[-1]
         if leaving >= len(weights):
@@ -480,7 +482,7 @@ def _priors(class_priors: Any) -> Any:
 
 
 def _features_of_distance(given: Any) -> Any:
-    """Return the features that distances are made of as the engine takes them, and what is wrong with them."""
+    """Return the features that distances are made of as the engine takes them."""
     if given is None:
         return None
     if isinstance(given, Mapping):
@@ -510,8 +512,8 @@ def _weight_in_distance(feature: Any, weight: Any) -> float:
     if isinstance(weight, int | float | np.number) and np.isfinite(weight) and weight >= 0:
         return float(weight)
     raise SettingError(
-        f"distance_features: weight {weight!r} of {feature!r} is not a finite number of at least 0; with 0 the "
-        "feature does not count"
+        f"distance_features: weight {weight!r} of {feature!r} is not a finite number of at least 0; with 0 "
+        "the feature does not count"
     )
 
 

@@ -23,9 +23,10 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     distance between targets: the range-normalized difference of numbers, 0 or 1 for classes, the mean of
     these for several targets [2]_, or a distance between label sets [3]_.
 
-    Neighbors are exact. The distance of two rows is the mean over features, or over ``distance_features``, of the range-normalized difference
-    of numbers and of 0 or 1 for categories. By default, the difference from a missing value is its expected
-    value given the known values, in classification those of the row's class.
+    Neighbors are exact. The distance of two rows is the mean over features of the range-normalized difference
+    of numbers and of 0 or 1 for categories; ``distance_features`` says over which, and with which weights. By
+    default, the difference from a missing value is its expected value given the known values, in
+    classification those of the row's class.
 
     Parameters
     ----------
@@ -117,8 +118,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         Weight of a label relative to the mean weight of its parents, in (0, 1]; roots have weight 1.
     unlabelled : {"error", "ignore", "use"}, optional
         How to treat rows whose targets are all missing. With "use" they take part [3]_: in a pair with such a
-        row, the distance of the features (``distance_features``) replaces that of the targets, and classes are ranked by RReliefF
-        with distance 0 or 1. None is "error", or "use" if ``influence`` is given.
+        row, the distance of the features, that of ``distance_features``, replaces that of the targets, and
+        classes are ranked by RReliefF with distance 0 or 1. None is "error", or "use" if ``influence`` is
+        given.
     influence : (float, float), optional
         Influence of rows without a target, in [0, 1]: of the row farthest from all rows with a target, and of
         the nearest; linear in between. Rows with a target have influence 1. The influences of a pair are

@@ -113,11 +113,15 @@ pub(crate) fn settings_json(settings: &Bound<'_, PyDict>) -> PyResult<String> {
     Ok(Value::Object(flat(&ranker(settings)?)).to_string())
 }
 
-/// The weights that the features called `names` have in distances, by settings of Relief; `None` where all have weight 1.
+/// The weights that the features called `names` have in distances by the setting `distance_features`, in their order.
 #[pyfunction]
-pub(crate) fn distance_weights(settings: &Bound<'_, PyDict>, names: Vec<String>) -> PyResult<Option<Vec<f64>>> {
+pub(crate) fn distance_weights(distance_features: &Bound<'_, PyAny>, names: Vec<String>) -> PyResult<Vec<f64>> {
+    let py = distance_features.py();
+    let dict = PyDict::new(py);
+    dict.set_item("distance_features", distance_features)?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    relief(settings)?.distance_features.weights(&names).map_err(|error| error::to_py(settings.py(), error))
+    let weights = relief(&dict)?.distance_features.weights(&names).map_err(|error| error::to_py(py, error))?;
+    Ok(weights.unwrap_or_else(|| vec![1.0; names.len()]))
 }
 
 /// The default settings of a ranker as JSON, with the ranker's name.
