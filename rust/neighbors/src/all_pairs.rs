@@ -199,7 +199,8 @@ impl AllPairs {
             let placed = columns.iter().enumerate().filter_map(|(feature, column)| Some((feature, (*column)?)));
             placed.for_each(|(feature, column)| weights[column] = space.weight(feature));
         }
-        let fixed = if with_missing == 0 && !space.is_weighted() { FixedRows::new(&values, width, &of_columns) } else { None };
+        let fixed =
+            if with_missing == 0 && !space.is_weighted() { FixedRows::new(&values, width, &of_columns) } else { None };
         let classes = order.iter().map(|&number| space.class(number) as u16).collect();
         let group = |&number: &u32| space.groups().map_or(number, |groups| groups.of_row[number as usize]);
         let groups = order.iter().map(group).collect();

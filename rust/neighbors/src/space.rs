@@ -165,7 +165,7 @@ pub struct Space {
     /// The groups of the rows, which are no neighbors within a group; `None`: each row is on its own.
     groups: Option<Groups>,
     /// Weights of the features in distances; `None`: all count the same.
-    weights: Option<DistanceWeights>,
+    weights: Option<Box<DistanceWeights>>,
     /// True if no value is missing.
     is_complete: bool,
     has_nominal: bool,
@@ -385,7 +385,7 @@ impl Space {
     /// assert_eq!([0, 1].map(|feature| space.difference(feature, a, b)), [0.5, 1.0]);
     /// ```
     pub fn with_distance_weights(self, weights: Option<DistanceWeights>) -> Self {
-        Space { weights, ..self }
+        Space { weights: weights.map(Box::new), ..self }
     }
 
     /// The weight of feature `i` in distances, in [0, 1].
@@ -402,7 +402,7 @@ impl Space {
     /// The sum of the weights of the features: what turns a sum of weighted differences into a distance.
     #[inline]
     pub fn divisor(&self) -> f64 {
-        self.weights.as_ref().map_or(self.shapes.len() as f64, DistanceWeights::total)
+        self.weights.as_ref().map_or(self.shapes.len() as f64, |weights| weights.total())
     }
 
     /// The distance of two rows with these `differences`, n_features of them, added up in the order of features.

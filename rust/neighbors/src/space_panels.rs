@@ -112,8 +112,7 @@ fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
         let (value, weight) = (example.values[feature], space.weight(feature));
         cells.with_missing[number] = if with_missing.nominal { value } else { weight * value } as f32;
         for line in 0..layout.n_lines {
-            cells.expected[line * n_missing + number] =
-                (weight * space.expected(feature, example, line)) as f32;
+            cells.expected[line * n_missing + number] = (weight * space.expected(feature, example, line)) as f32;
         }
         if !with_missing.nominal {
             let missing = || space.missing_models[feature].as_ref().map(|model| model.substitute(example.class));

@@ -78,22 +78,17 @@ impl<'a> Index<'a> {
             }
         }
         let mut index = Index { rows, space, starts, entries, alone: Vec::new(), members, most: (0, 0.0) };
-        let alone = |number| rows.row(number).map(|entry| index.unusual(number, entry)).sum();
+        let alone = |number| rows.row(number).map(|entry| space.weight(entry.0) * index.unusual(number, entry)).sum();
         index.alone = (0..n_rows).map(alone).collect();
         let widest = (0..n_rows).map(|number| rows.entries(number).len()).max().unwrap_or(0);
         index.most = (widest, index.alone.iter().copied().fold(0.0, f64::max));
         index
     }
 
-    /// Weighted difference between a value of row `number` and the usual one.
+    /// Difference between a value of row `number` and the usual one.
     fn unusual(&self, number: u32, (feature, value): (usize, f64)) -> f64 {
         let class = self.space.class(number);
-        self.apart(feature, (value, class), (self.rows.usual.values[feature], class))
-    }
-
-    /// The difference of two values of a feature, each with the class of its row, times the weight of the feature.
-    fn apart(&self, feature: usize, a: (f64, usize), b: (f64, usize)) -> f64 {
-        self.space.weight(feature) * self.space.apart(feature, a, b)
+        self.space.apart(feature, (value, class), (self.rows.usual.values[feature], class))
     }
 
     /// The `k` nearest rows of each class for each of `queries`.
@@ -136,11 +131,13 @@ impl<'a> Index<'a> {
         sums.clear();
         sums.extend(self.alone.iter().map(|alone| alone + self.alone[query as usize]));
         let class = self.space.class(query);
-        for (feature, x) in self.rows.row(query).filter(|(feature, _)| self.space.weight(*feature) > 0.0) {
+        for (feature, x) in self.rows.row(query) {
+            // Features without weight have no entries in the index.
+            let weight = self.space.weight(feature);
             let from_usual = self.unusual(query, (feature, x));
             for &(row, y) in &self.entries[self.starts[feature]..self.starts[feature + 1]] {
-                let apart = self.apart(feature, (x, class), (y, self.space.class(row)));
-                sums[row as usize] += apart - from_usual - self.unusual(row, (feature, y));
+                let apart = self.space.apart(feature, (x, class), (y, self.space.class(row)));
+                sums[row as usize] += weight * (apart - from_usual - self.unusual(row, (feature, y)));
             }
         }
     }

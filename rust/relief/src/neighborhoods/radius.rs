@@ -708,8 +708,7 @@ impl Run<'_> {
         let (mut mass, mut missed) = (rows.len() as f64, 0.0);
         for (&row, weights) in rows.iter().zip(weights.chunks_exact_mut(n_units)) {
             let other = pairs.numbers[row as usize];
-            let distance =
-                if plan.influence.is_some() { distances[row as usize][list.number] / divisor } else { 0.0 };
+            let distance = if plan.influence.is_some() { distances[row as usize][list.number] / divisor } else { 0.0 };
             missed += weight(row) * (1.0 - plan.influenced_units((query_row, other), classes, distance, weights));
         }
         if !plan.weights.is_empty() {

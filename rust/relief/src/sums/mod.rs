@@ -291,7 +291,9 @@ impl Block {
             let pair = self.pairs[place];
             if self.is_unknown(pair) {
                 let mut sum = 0.0;
-                rows.differences(space, pair.query, pair.row, |feature, difference| sum += space.weight(feature) * difference);
+                rows.differences(space, pair.query, pair.row, |feature, difference| {
+                    sum += space.weight(feature) * difference
+                });
                 self.substitute_pair(pair, sum / space.divisor());
             }
             let changed = changes_of(&self.ends, pair.number);

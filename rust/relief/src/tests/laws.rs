@@ -6,7 +6,9 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
 use super::uniform;
 use crate::limits::{LIMITS, Limits};
-use crate::{DistanceFeatures, FeatureRef, Iterations, Missing, NeighborhoodRule, ReliefParams, Scaling, accumulate_within};
+use crate::{
+    DistanceFeatures, FeatureRef, Iterations, Missing, NeighborhoodRule, ReliefParams, Scaling, accumulate_within,
+};
 use ferrank_data::schema::{Roles, Targets};
 use ferrank_data::source::TableSource;
 use ferrank_ranking::Ranking;
