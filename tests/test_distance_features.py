@@ -290,17 +290,6 @@ def test_where_the_rows_are_makes_no_difference(tmp_path: Path):
         fr.rank(frame, "y", ranker=clone(relief).set_params(distance_features=["x0"]), resume=file)
 
 
-@pytest.mark.slow
-def test_rows_that_do_not_fit_have_the_same_bits(tmp_path: Path):
-    rng = np.random.default_rng(0)
-    columns = {f"x{i}": rng.normal(size=20_000) for i in range(120)}
-    path = tmp_path / "rows.parquet"
-    pd.DataFrame(columns | {"y": np.where(columns["x3"] > 0, "a", "b")}).to_parquet(path)
-    own = {"n_iterations": 100, "distance_features": {"x3": 1, "x9": 0.5, "x70": 0.25}}
-    alone = ranked(path, **own)
-    assert bits(ranked(path, memory_limit="100MiB", **own)) == bits(alone)
-
-
 def test_streams_stops_draws_and_samples_use_the_distance():
     frame, some = mixed(400), {"x0": 1, "x1": 0.5}
     X, y = frame.drop(columns="y"), frame["y"]
