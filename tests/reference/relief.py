@@ -432,7 +432,8 @@ def adjusted(
     row_weights: Sequence[float] | None = None,
 ) -> np.ndarray:
     """Le et al. 2020 in the terms of RReliefF: over the weighted pairs, the covariance of a feature's
-    difference and what least squares on the covariates' leaves of the distance of the targets, over p (1 - p).
+    difference and what least squares on the covariates' leaves of the distance of the targets, over
+    p (1 - p).
 
     Where the targets of all pairs or of none differ, the importance is RReliefF's.
     """

@@ -521,8 +521,8 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         "--covariates",
         type=_names,
         metavar="C",
-        help="features that importances are adjusted for, such as age,sex; they do not count in distances and "
-        "are not ranked",
+        help="features that importances are adjusted for, such as age,sex; they do not count in distances "
+        "and are not ranked",
     )
     setting(
         "--scaling",
