@@ -150,7 +150,7 @@ def as_table(data: Any) -> Any:
             for name, kind in data.dtypes.items():
                 if kind.kind == "O":
                     _check_nesting(data[name], f"table: column '{name}'")
-            return pa.Table.from_pandas(_without_intervals(data), preserve_index=False)
+            return pa.Table.from_pandas(_without_intervals(_dense(data)), preserve_index=False)
         if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
             _check_nesting(data, "table")
             return pa.Table.from_pylist(data)
@@ -214,6 +214,12 @@ def check_names(names: Iterable[Any], source: str, what: str = "columns") -> Non
             raise DataError(
                 f"{source}: two {what} are called '{name}' (numbers {places[name]} and {place}); rename one"
             )
+
+
+def _dense(frame: Any) -> Any:
+    """Return a pandas frame whose sparse columns are dense, as Arrow has them."""
+    sparse = {name: kind.subtype for name, kind in frame.dtypes.items() if str(kind).startswith("Sparse[")}
+    return frame.astype(sparse) if sparse else frame
 
 
 def _without_intervals(frame: Any) -> Any:
