@@ -164,7 +164,7 @@ def as_table(data: Any) -> Any:
         text = "; ".join(str(part) for part in error.args)
         if "expected length" in text:
             raise DataError(f"table: {text}; give all columns as many rows") from error
-        raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
+        raise ColumnTypeError(f"table: {text}; {_advice(text)}, or drop it") from error
     except FerrankError:
         raise
     except Exception as error:  # columns may be of any library
@@ -181,6 +181,15 @@ def as_table(data: Any) -> Any:
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def _advice(text: str) -> str:
+    """Return what would do where pyarrow refuses a column with ``text``."""
+    if "complex" in text:
+        return "use real numbers, such as its real and imaginary part"
+    if text.startswith(("Expected bytes", "Could not convert")):
+        return "it mixes text with other values: use one type, such as astype(str)"
+    return "use one type in a column"
 
 
 def arrow_table(data: Any) -> pa.Table:
