@@ -103,9 +103,16 @@ def mid_ranks(feature: Feature, row_weights: Sequence[float] | None = None) -> F
 def row_distances(
     features: Sequence[Feature], classes: Sequence | None = None, row_weights: Sequence[float] | None = None
 ) -> np.ndarray:
-    """Mean difference over the features, summed in their order, to 12 decimals."""
-    total = sum(differences(feature, classes, row_weights) for feature in features)
-    return np.round(total / len(features), 12)
+    """Weighted mean of the differences over the features, summed in their order, to 12 decimals."""
+    return np.round(mean_difference(features, classes, row_weights), 12)
+
+
+def mean_difference(
+    features: Sequence[Feature], classes: Sequence | None = None, row_weights: Sequence[float] | None = None
+) -> np.ndarray:
+    """Sum of weight times difference over the features, over the sum of their weights."""
+    total = sum(feature.weight * differences(feature, classes, row_weights) for feature in features)
+    return total / sum(feature.weight for feature in features)
 
 
 def mean_distance(

@@ -21,6 +21,7 @@ class Feature:
     nominal: bool
     values: list[Value]  # one per row; None: missing
     informative: bool = False  # a missing value is a value of its own
+    weight: float = 1.0  # how much the feature counts in the distance of two rows
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ have groups, a neighbour is a row of another group. Where there are fewer than k
 (of a class, in classification), the mean is over those there are: rank weights always add up to 1. A query
 whose class has no other row has no hits and still counts in m.
 
+Features may have weights. These count in the distance of two rows, and nowhere else.
+
 Where rows have weights, a query counts in m with its weight. Of k neighbours, however heavy, the share of a
 row is its rank weight times its own, over the sum of these products. Shares of classes, distributions of
 missing values, ranks and mean distances are those of as many rows as the weights say.
@@ -19,7 +21,7 @@ from math import exp, fsum, sqrt
 
 import numpy as np
 
-from .distance import differences, row_distances
+from .distance import differences, mean_difference, row_distances
 from .problem import Feature
 
 # A probability below this is 0 but for rounding, and what is conditional on it counts 0.
@@ -117,7 +119,7 @@ def semi_supervised(
     queries = rows if queries is None else queries
     own = np.ones(len(rows)) if row_weights is None else np.array(row_weights, dtype=float)
     distances = row_distances(features, None, row_weights)
-    of_features = sum(differences(feature, None, row_weights) for feature in features) / len(features)
+    of_features = mean_difference(features, None, row_weights)
     say = influences(distances, labelled, influence, groups)
     near_pairs, apart = [], []
     for r in queries:
@@ -169,7 +171,7 @@ def by_radius(
                         pairs.append((r, j, sign * own[r] * weight * share / m))
         return over_pairs(pairs, features, classes, row_weights)
     total = np.zeros(len(features))
-    of_features = sum(differences(feature, None, row_weights) for feature in features) / len(features)
+    of_features = mean_difference(features, None, row_weights)
     labelled = [True] * len(rows) if labelled is None else labelled
     say = influences(distances, labelled, influence, groups)
     for sign, lists in sides:

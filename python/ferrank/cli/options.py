@@ -75,11 +75,24 @@ def _priors(text: str) -> str | dict[str, float]:
     return {name: _weight(number) for name, _, number in parts}
 
 
+def _features_of_distance(text: str) -> list[str] | dict[str, float]:
+    """Parse names of features, or weights by name.
+
+    >>> _features_of_distance("a,b"), _features_of_distance("a=1,b=0.5")
+    (['a', 'b'], {'a': 1.0, 'b': 0.5})
+    """
+    if "=" not in text:
+        return text.split(",")
+    parts = [part.rpartition("=") for part in text.split(",")]
+    return {name: _weight(number) for name, _, number in parts}
+
+
 # argparse puts these names into its messages.
 count_or_share.__name__ = "number or share"
 max_features.__name__ = "sqrt, log2, auto, all, number or share"
 positive.__name__ = "whole number above 0"
 _weight.__name__ = "weight"
+_features_of_distance.__name__ = "names, or weights by name"
 _priors.__name__ = "empirical, uniform, or numbers by class"
 number_or_none.__name__ = "number or none"
 
@@ -486,6 +499,13 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         type=count_or_share,
         metavar="N",
         help="features in the last iteration of TuRF, number or share; default: 0.1",
+    )
+    setting(
+        "--distance-features",
+        type=_features_of_distance,
+        metavar="F",
+        help="features whose differences say which rows are near, such as a,b, or weights, such as "
+        "a=1,b=0.5; all features are ranked; default: all, with weight 1",
     )
     setting(
         "--scaling",

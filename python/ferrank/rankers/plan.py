@@ -11,7 +11,7 @@ import os
 import posixpath
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import Any, ClassVar, Literal
 
@@ -24,7 +24,7 @@ from ferrank.data.parameters import decay_of
 from ferrank.errors import SettingError
 from ferrank.output import check_apart, check_path, path_of
 from ferrank.progress import Progress
-from ferrank.rankers.turf import turf
+from ferrank.rankers.turf import sizes, turf
 from ferrank.ranking import Ranking
 from ferrank.ranking.joint import join
 from ferrank.resources import bytes_of, threads_of
@@ -339,6 +339,7 @@ class ReliefPlan(EnginePlan):
     turf_step: int | float | None = None
     turf_features: int | float
     max_samples: int | float | None = None
+    distance_features: Any = None
     target_draws: int
     class_priors: Any
     scores: Any
@@ -365,6 +366,7 @@ class ReliefPlan(EnginePlan):
             "n_iterations": listed(self.n_iterations),
             "target_distance": [] if self.target_distance is None else listed(self.target_distance),
             "class_priors": _priors(self.class_priors),
+            "distance_features": _features_of_distance(self.distance_features),
             "unlabelled": used if self.unlabelled is None else self.unlabelled,
             "influence": _INFLUENCE if self.influence is None else self.influence,
         }
@@ -388,6 +390,7 @@ class ReliefPlan(EnginePlan):
         if self.turf_step is None:
             return super()._rank_source(source, roles, progress, resume, profile)
         once = self._iteration()
+        weights = self._distance_weights(source, roles)
         if self.max_samples is not None:
             # All iterations rank the same rows, which are read once where they fit in memory.
             settings = once._settings()
@@ -399,6 +402,8 @@ class ReliefPlan(EnginePlan):
         def rank(dropped: list[str], iteration: int) -> Ranking:
             file = None if resume is None else f"{os.fspath(resume)}.{iteration}"
             known = None if dropped else profile
+            if weights is not None:
+                once.distance_features = {name: w for name, w in weights.items() if name not in dropped}
             return once._rank_source(source, _without(roles, dropped), progress, file, known)
 
         return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf())
@@ -419,6 +424,11 @@ class ReliefPlan(EnginePlan):
         if self.turf_step is None:
             return super()._rank_partitions(partitions, roles, scheduler, progress, resume)
         once = self._iteration()
+        if self.distance_features is not None:
+            raise SettingError(
+                "distance_features: with turf_step the names of all features must be known before the run, "
+                "and those of a dask collection are not; leave one of the two out"
+            )
 
         def rank(dropped: list[str], iteration: int) -> Ranking:
             folder = None if resume is None else posixpath.join(os.fspath(resume), str(iteration))
@@ -442,6 +452,23 @@ class ReliefPlan(EnginePlan):
         once.turf_step, once.turf_features = _OF_TURF.values()
         return once
 
+    def _distance_weights(self, source: Source, roles: dict[str, Any]) -> dict[str, float] | None:
+        """Return the features that count in distances, of which one is left after TuRF for sure."""
+        given = _features_of_distance(self.distance_features)
+        if given is None:
+            return None
+        features = [name for name, _ in source.resolve(roles)["features"]]
+        found = _core.distance_weights(given, features)
+        weights = {name: weight for name, weight in zip(features, found, strict=True) if weight > 0}
+        leaving = len(features) - sizes(len(features), self.turf_step, self.turf_features)[-1]
+        if leaving >= len(weights):
+            raise SettingError(
+                f"distance_features: TuRF leaves out {leaving} of {len(features)} features, which may be all "
+                f"{len(weights)} that distances are made of; give at least {leaving + 1} features a weight, "
+                f"use turf_features={len(features) - len(weights) + 1} or more, or leave one of the two out"
+            )
+        return weights
+
     def _settings_of_turf(self) -> dict[str, Any]:
         own = plain({"turf_step": self.turf_step, "turf_features": self.turf_features})
         return self._settings() | own
@@ -452,6 +479,42 @@ def _priors(class_priors: Any) -> Any:
     if not isinstance(class_priors, Mapping):
         return class_priors
     return [[_class_name(name), float(prior)] for name, prior in class_priors.items()]
+
+
+def _features_of_distance(given: Any) -> Any:
+    """Return the features that distances are made of as the engine takes them."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return [[_feature_of_distance(one), _weight_in_distance(one, given[one])] for one in given]
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SettingError(
+            f"distance_features: {given!r} is not a list; use a list of names or positions, a mask, or a "
+            "mapping from names to weights"
+        )
+    features = list(given)
+    if all(isinstance(one, bool | np.bool_) for one in features):
+        return [bool(one) for one in features]
+    return [_feature_of_distance(one) for one in features]
+
+
+def _feature_of_distance(one: Any) -> str | int:
+    if isinstance(one, str):
+        return str(one)
+    if isinstance(one, int | np.integer) and not isinstance(one, bool):
+        return int(one)
+    raise SettingError(
+        f"distance_features: {one!r} is neither a name nor a position; a mask has a bool for each feature"
+    )
+
+
+def _weight_in_distance(feature: Any, weight: Any) -> float:
+    if isinstance(weight, int | float | np.number) and np.isfinite(weight) and weight >= 0:
+        return float(weight)
+    raise SettingError(
+        f"distance_features: weight {weight!r} of {feature!r} is not a finite number of at least 0; with 0 "
+        "the feature does not count"
+    )
 
 
 def _class_name(name: Any) -> str:

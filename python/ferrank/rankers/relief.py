@@ -1,7 +1,7 @@
 """Feature ranking by nearest neighbors: the Relief family."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
@@ -24,8 +24,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     these for several targets [2]_, or a distance between label sets [3]_.
 
     Neighbors are exact. The distance of two rows is the mean over features of the range-normalized difference
-    of numbers and of 0 or 1 for categories. By default, the difference from a missing value is its expected
-    value given the known values, in classification those of the row's class.
+    of numbers and of 0 or 1 for categories; ``distance_features`` says over which, and with which weights. By
+    default, the difference from a missing value is its expected value given the known values, in
+    classification those of the row's class.
 
     Parameters
     ----------
@@ -74,6 +75,16 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         Number, or share, of the features in the last iteration of TuRF. The importance of a feature is that
         of its last iteration; of features that leave together, importances are lowered by the same number
         where needed to stay below those of the features left.
+    distance_features : sequence of str or int, mask or mapping, optional
+        The features that say which rows are near: names, positions, or a mask with a bool for each feature;
+        or a mapping from names to weights, finite and not negative, where features that are not named have
+        weight 0. The distance of two rows is the weighted mean of the differences of these features. All
+        features are ranked: importances are sums of the differences between neighbors, whether a feature
+        counts in the distance or not. Use it where it is known what makes rows comparable: a few known
+        features, or an embedding such as principal components, kept as columns. Where the distance of the
+        features replaces that of the targets (``unlabelled="use"``), it is this distance. A feature that
+        ``turf_step`` leaves out is out of the distance, too; there must be more features in the distance than
+        leave. None gives all features weight 1.
     scaling : {"range", "rank"}, default="range"
         How numeric features and targets are scaled to [0, 1]. "range" divides differences by the range of the
         feature [1]_; a single outlier then makes all other differences small. "rank" replaces each value by
@@ -107,8 +118,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         Weight of a label relative to the mean weight of its parents, in (0, 1]; roots have weight 1.
     unlabelled : {"error", "ignore", "use"}, optional
         How to treat rows whose targets are all missing. With "use" they take part [3]_: in a pair with such a
-        row, the distance of the features replaces that of the targets, and classes are ranked by RReliefF
-        with distance 0 or 1. None is "error", or "use" if ``influence`` is given.
+        row, the distance of the features, that of ``distance_features``, replaces that of the targets, and
+        classes are ranked by RReliefF with distance 0 or 1. None is "error", or "use" if ``influence`` is
+        given.
     influence : (float, float), optional
         Influence of rows without a target, in [0, 1]: of the row farthest from all rows with a target, and of
         the nearest; linear in between. Rows with a target have influence 1. The influences of a pair are
@@ -245,6 +257,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         max_samples: int | float | None = None,
         turf_step: int | float | None = None,
         turf_features: int | float = 0.1,
+        distance_features: Iterable[Any] | Mapping[Any, float] | None = None,
         scaling: Literal["range", "rank"] = "range",
         missing: Literal["expected", "informative"] = "expected",
         target_distance: str | Sequence[str] | None = None,
@@ -280,6 +293,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         self.max_samples = max_samples
         self.turf_step = turf_step
         self.turf_features = turf_features
+        self.distance_features = distance_features
         self.scaling = scaling
         self.missing = missing
         self.target_distance = target_distance

@@ -55,5 +55,6 @@ pub fn n_keys(source: &dyn ChunkSource, roles: &Roles, settings: &Settings, prof
     let ranker = settings.ranker();
     let rows = profile.counts.taking_part(source.name(), ranker.unlabelled())?;
     ranker.validate(&DataShape::new(&problem).with_rows(rows))?;
+    ranker.validate_features(&problem.features)?;
     Ok(ranker.n_keys(&RunData::new(&problem, profile)))
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! a row: features without missing values, padded with 0 ┆ features with missing values, padded with 0
+//!        in both parts those that count in distances come first
 //! ```
 //!
 //! Numbers are in [0, 1] and the numbers of categories are whole, so that min(|a − b|, 1) is the difference of both. A
@@ -11,7 +12,8 @@
 //! A sum of differences is made of eight partial sums, which are added up in a fixed order: it has the same bits for any
 //! vector instructions.
 //!
-//! Where no value is missing, rows are in [fixed point](crate::fixed), too, whose distances decide most pairs.
+//! Where no value is missing and all features count the same, rows are in [fixed point](crate::fixed), too, whose distances
+//! decide most pairs.
 //!
 //! Memory: 8 bytes for each row and feature and 4 to 8 for its fixed point, or 8 more for each class and feature with
 //! missing values.
@@ -89,7 +91,11 @@ pub struct AllPairs {
     /// n_rows; rows with the same number are not compared.
     groups: Vec<u32>,
     has_groups: bool,
-    /// `None` where values are missing, or there are too many categories.
+    /// width; weights of the columns in distances, empty where all count the same.
+    weights: Vec<f64>,
+    /// Ends of the columns that count in distances, in both parts of a row.
+    counted: [usize; 2],
+    /// `None` where values are missing, features have different weights, or there are too many categories.
     pub fixed: Option<FixedRows>,
 }
 
@@ -107,29 +113,49 @@ pub struct Differences<'a> {
 }
 
 /// The places of features in a row.
-fn columns(space: &Space) -> (Vec<Option<usize>>, usize, usize) {
-    let mut columns = vec![None; space.shapes.len()];
-    let mut width = 0usize;
-    let mut place = |with_missing: bool| {
-        for (feature, column) in columns.iter_mut().enumerate() {
-            let varies = matches!(space.shapes[feature], Shape::Numeric | Shape::Nominal);
-            if varies && space.missing_models[feature].is_some() == with_missing {
-                *column = Some(width);
-                width += 1;
+struct Columns {
+    /// n_features
+    of: Vec<Option<usize>>,
+    /// Length of the part without missing values.
+    whole: usize,
+    /// Length of a row.
+    width: usize,
+    /// Where the columns end that count in distances, in both parts.
+    counted: [usize; 2],
+}
+
+impl Columns {
+    fn new(space: &Space) -> Self {
+        let mut of = vec![None; space.shapes.len()];
+        let mut width = 0usize;
+        let mut place = |with_missing: bool| {
+            let mut counted = 0;
+            for counts in [true, false] {
+                for (feature, column) in of.iter_mut().enumerate() {
+                    let varies = matches!(space.shapes[feature], Shape::Numeric | Shape::Nominal);
+                    let is_here = space.missing_models[feature].is_some() == with_missing;
+                    if varies && is_here && (space.weight(feature) > 0.0) == counts {
+                        *column = Some(width);
+                        width += 1;
+                    }
+                }
+                if counts {
+                    counted = width.next_multiple_of(SUMS);
+                }
             }
-        }
-        // No vector is empty, even if no feature varies.
-        width = width.next_multiple_of(SUMS).max(SUMS);
-        width
-    };
-    let (whole, width) = (place(false), place(true));
-    (columns, whole, width)
+            // No vector is empty, even if no feature varies.
+            width = width.next_multiple_of(SUMS).max(SUMS);
+            [counted, width]
+        };
+        let ([of_whole, whole], [of_gaps, width]) = (place(false), place(true));
+        Columns { of, whole, width, counted: [of_whole, of_gaps] }
+    }
 }
 
 impl AllPairs {
     /// Bytes of `n_rows` rows of `space`.
     pub fn bytes(space: &Space, n_rows: usize) -> usize {
-        let (_, whole, width) = columns(space);
+        let Columns { whole, width, .. } = Columns::new(space);
         size_of::<f64>().saturating_mul(n_rows).saturating_mul(2 * width + space.n_classes * (width - whole) + 2)
     }
 
@@ -138,7 +164,7 @@ impl AllPairs {
     /// # Errors
     /// Errors of reading.
     pub fn new(table: &Table<'_>, space: &Space, order: Vec<u32>) -> Result<Self> {
-        let (columns, whole, width) = columns(space);
+        let Columns { of: columns, whole, width, counted } = Columns::new(space);
         let (n, n_classes, with_missing) = (order.len(), space.n_classes, width - whole);
         let mut positions = vec![0; n];
         order.iter().enumerate().for_each(|(position, &number)| positions[number as usize] = position);
@@ -168,7 +194,13 @@ impl AllPairs {
         };
         let mut of_columns = vec![0; width];
         columns.iter().enumerate().filter_map(n_categories).for_each(|(column, n)| of_columns[column] = n);
-        let fixed = if with_missing == 0 { FixedRows::new(&values, width, &of_columns) } else { None };
+        let mut weights = vec![0.0; if space.is_weighted() { width } else { 0 }];
+        if space.is_weighted() {
+            let placed = columns.iter().enumerate().filter_map(|(feature, column)| Some((feature, (*column)?)));
+            placed.for_each(|(feature, column)| weights[column] = space.weight(feature));
+        }
+        let fixed =
+            if with_missing == 0 && !space.is_weighted() { FixedRows::new(&values, width, &of_columns) } else { None };
         let classes = order.iter().map(|&number| space.class(number) as u16).collect();
         let group = |&number: &u32| space.groups().map_or(number, |groups| groups.of_row[number as usize]);
         let groups = order.iter().map(group).collect();
@@ -185,6 +217,8 @@ impl AllPairs {
             is_numeric: !space.shapes.contains(&Shape::Nominal),
             groups,
             numbers: order,
+            weights,
+            counted,
             fixed,
         })
     }
@@ -214,13 +248,16 @@ impl AllPairs {
         }
     }
 
-    /// Sets `out` to the sums of differences between each of the queries and each of the rows at positions `rows`. Queries
+    /// Sets `out` to the sums of weighted differences between each of the queries and each of the rows at positions `rows`. Queries
     /// beyond those given have the sums of the last one.
     pub fn distances(&self, arch: Arch, queries: &[usize], rows: Range<usize>, out: &mut Vec<[f64; TOGETHER]>) {
         let queries = std::array::from_fn(|n| queries[n.min(queries.len() - 1)]);
         out.clear();
         out.resize(rows.len(), [0.0; TOGETHER]);
-        arch.dispatch(Distances { pairs: self, queries, rows, out });
+        match self.weights.is_empty() {
+            true => arch.dispatch(Distances::<false> { pairs: self, queries, rows, out }),
+            false => arch.dispatch(Distances::<true> { pairs: self, queries, rows, out }),
+        }
     }
 
     /// Adds the differences of each of `lists` to its `n_units` vectors of sums.
@@ -247,6 +284,19 @@ impl AllPairs {
     #[inline(always)]
     fn row(&self, position: usize) -> (&[f64], &[f64]) {
         self.values[position * self.width..][..self.width].split_at(self.whole)
+    }
+
+    /// The part of a [row](Self::row) that counts in distances, and its weights, which are empty without `WEIGHTED`.
+    #[inline(always)]
+    fn counted<'a, const WEIGHTED: bool>(&'a self, values: &'a [f64], has_missing: bool) -> (&'a [f64], &'a [f64]) {
+        let start = if has_missing { self.whole } else { 0 };
+        match WEIGHTED {
+            true => {
+                let end = self.counted[usize::from(has_missing)];
+                (&values[..end - start], &self.weights[start..end])
+            }
+            false => (values, &[]),
+        }
     }
 
     /// The expected differences of a row from missing values of the class that another row is of.
@@ -288,15 +338,15 @@ fn runs<S: Simd, const V: usize>(values: &[f64]) -> &[[S::f64s; V]] {
     S::as_simd_f64s(values).0.as_chunks().0
 }
 
-/// Sums of the differences between some queries and rows.
-struct Distances<'a> {
+/// Sums of the differences between some queries and rows, times the weights of the features if these are `WEIGHTED`.
+struct Distances<'a, const WEIGHTED: bool> {
     pairs: &'a AllPairs,
     queries: [usize; TOGETHER],
     rows: Range<usize>,
     out: &'a mut [[f64; TOGETHER]],
 }
 
-impl WithSimd for Distances<'_> {
+impl<const WEIGHTED: bool> WithSimd for Distances<'_, WEIGHTED> {
     type Output = ();
 
     #[inline(always)]
@@ -310,7 +360,7 @@ impl WithSimd for Distances<'_> {
     }
 }
 
-impl Distances<'_> {
+impl<const WEIGHTED: bool> Distances<'_, WEIGHTED> {
     /// `V` vectors hold the partial sums of a pair.
     #[inline(always)]
     fn measure<S: Simd, const V: usize>(self, simd: S) {
@@ -318,12 +368,16 @@ impl Distances<'_> {
         let [mut whole, mut gaps] = [[runs::<S, V>(&[]); TOGETHER]; 2];
         for (q, query) in queries.into_iter().enumerate() {
             let (of_whole, of_gaps) = pairs.row(query);
+            let of_whole = pairs.counted::<WEIGHTED>(of_whole, false).0;
+            let of_gaps = pairs.counted::<WEIGHTED>(of_gaps, true).0;
             (whole[q], gaps[q]) = (runs::<S, V>(of_whole), runs::<S, V>(of_gaps));
         }
         for (row, out) in rows.zip(out) {
             let mut sums = [[simd.splat_f64s(0.0); V]; TOGETHER];
             let (of_row, gaps_of_row) = pairs.row(row);
-            let of_row = runs::<S, V>(of_row);
+            let (of_row, weights) = pairs.counted::<WEIGHTED>(of_row, false);
+            let (gaps_of_row, weights_of_gaps) = pairs.counted::<WEIGHTED>(gaps_of_row, true);
+            let (of_row, weights) = (runs::<S, V>(of_row), runs::<S, V>(weights));
             let mut of_queries = whole;
             for q in 0..TOGETHER {
                 // Without this the inner loop checks bounds.
@@ -333,13 +387,17 @@ impl Distances<'_> {
                 let mut next = sums;
                 for q in 0..TOGETHER {
                     for v in 0..V {
-                        let apart = difference(simd, of_queries[q][place][v], of_row[place][v]);
+                        let mut apart = difference(simd, of_queries[q][place][v], of_row[place][v]);
+                        if WEIGHTED {
+                            apart = simd.mul_f64s(weights[place][v], apart);
+                        }
                         next[q][v] = simd.add_f64s(sums[q][v], apart);
                     }
                 }
                 sums = next;
             }
             if !gaps_of_row.is_empty() {
+                let weights = runs::<S, V>(weights_of_gaps);
                 for q in 0..TOGETHER {
                     let of_query = runs::<S, V>(pairs.expected(queries[q], row));
                     let of_row = runs::<S, V>(pairs.expected(row, queries[q]));
@@ -351,7 +409,10 @@ impl Distances<'_> {
                         let mut next = of_pair;
                         for v in 0..V {
                             let expected = [of_query[place][v], of_row[place][v]];
-                            let apart = with_missing(simd, [a[place][v], b[place][v]], expected);
+                            let mut apart = with_missing(simd, [a[place][v], b[place][v]], expected);
+                            if WEIGHTED {
+                                apart = simd.mul_f64s(weights[place][v], apart);
+                            }
                             next[v] = simd.add_f64s(of_pair[v], apart);
                         }
                         of_pair = next;

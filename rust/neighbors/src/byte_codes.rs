@@ -65,7 +65,7 @@ pub(super) struct ByteCodesCells<'a> {
 /// Returns true if values have byte codes: on machines that compare bytes, for enough features and rows.
 pub(super) fn are_supported(layout: &Layout) -> bool {
     let is_possible = cfg!(target_arch = "x86_64") && layout.common == Common::Least;
-    is_possible && !layout.is_short && n_bytes(layout) >= FEWEST_BYTES
+    is_possible && !layout.is_short && !layout.is_uneven && n_bytes(layout) >= FEWEST_BYTES
 }
 
 /// Bytes of a row.

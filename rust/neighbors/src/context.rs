@@ -48,13 +48,13 @@ impl<'a> DistanceContext<'a> {
     pub fn distance(self, a: u32, b: u32) -> f64 {
         let mut sums = Vec::with_capacity(1);
         self.space.distances(self.example(self.queries, a), &[self.example(self.rows, b)], &mut sums);
-        rounded(sums[0], self.space.shapes.len())
+        rounded(sums[0], self.space.divisor())
     }
 }
 
 impl ExactDistance for DistanceContext<'_> {
-    fn divisor(self) -> usize {
-        self.space.shapes.len()
+    fn divisor(self) -> f64 {
+        self.space.divisor()
     }
 
     #[inline]

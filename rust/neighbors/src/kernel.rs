@@ -217,7 +217,7 @@ impl Measure<'_> {
     /// Differences in the features with missing values.
     #[inline(always)]
     fn missing_lines<S: Simd, const V: usize, const Q: usize>(&self, simd: S, first: usize) -> Table<S, V, Q> {
-        let (zero, one) = (simd.splat_f32s(0.0), simd.splat_f32s(1.0));
+        let zero = simd.splat_f32s(0.0);
         // All bits but the sign; `abs_f32s` is not inlined.
         let magnitude = simd.splat_f32s(f32::from_bits(u32::MAX >> 1));
         let (mut sums, all) = ([[zero; V]; Q], self.by_feature);
@@ -227,13 +227,14 @@ impl Measure<'_> {
             // Expected differences from a missing value of the other side.
             let of_ones = self.expected(0, number);
             let of_others = line::<S, V>(simd, self.expected(1, number));
+            let weight = simd.splat_f32s(with_missing.weight);
             for q in 0..Q {
                 let value = simd.splat_f32s(ones[first + q]);
                 let expected = simd.splat_f32s(of_ones[first + q]);
                 for v in 0..V {
                     let difference = match (ones[first + q].is_nan(), with_missing.nominal) {
                         (true, _) => of_others[v],
-                        (false, true) => simd.select_f32s(simd.equal_f32s(others[v], value), zero, one),
+                        (false, true) => simd.select_f32s(simd.equal_f32s(others[v], value), zero, weight),
                         (false, false) => simd.and_f32s(magnitude, simd.sub_f32s(others[v], value)),
                     };
                     let known = simd.equal_f32s(others[v], others[v]);
@@ -306,7 +307,7 @@ impl Measure<'_> {
                 } else if other.is_nan() {
                     self.expected(0, number)[row]
                 } else if with_missing.nominal {
-                    f32::from(u8::from(one != other))
+                    if one == other { 0.0 } else { with_missing.weight }
                 } else {
                     (one - other).abs()
                 };

@@ -80,6 +80,8 @@ pub struct Layout {
     pub n_classes: usize,
     /// True if rows have no byte codes because it takes longer to make these than it would save.
     pub is_short: bool,
+    /// True if categories of some features differ by less than 1, for which there are no byte codes.
+    pub is_uneven: bool,
 }
 
 /// A feature with missing values.
@@ -93,7 +95,7 @@ pub struct Layout {
 /// // Numeric features come first; they alone have substitutes.
 /// let models = vec![Some(MissingModel::Informative), Some(MissingModel::Informative)];
 /// let layout = layout_of(&Space::new(vec![Shape::Nominal, Shape::Numeric], models, Vec::new(), 1));
-/// let order = layout.with_missing.iter().map(|&MissingFeature { feature, nominal }| (feature, nominal));
+/// let order = layout.with_missing.iter().map(|&MissingFeature { feature, nominal, .. }| (feature, nominal));
 /// assert_eq!(order.collect::<Vec<_>>(), [(1, false), (0, true)]);
 /// assert_eq!(layout.n_substituted(), 1);
 /// ```
@@ -103,6 +105,8 @@ pub struct MissingFeature {
     pub feature: u32,
     /// True for a nominal feature.
     pub nominal: bool,
+    /// By how much two categories of it differ, in (0, 1]; values of numeric features are scaled themselves.
+    pub weight: f32,
 }
 
 /// The `width` lines of panel `number` in `all`.

@@ -9,7 +9,7 @@
 //! | term | module | meaning |
 //! |---|---|---|
 //! | rows, table | [`rows`], [`table`], [`sparse`], [`spilled`] | values in memory, read anew for each pass, without usual values, or in a temporary file |
-//! | distance space | [`space`], [`ranks`], [`missing`], [`context`] | differences by feature, expected differences of missing values |
+//! | distance space | [`space`], [`ranks`], [`missing`], [`weights`], [`context`] | differences by feature and their weights, expected differences of missing values |
 //! | panel | [`layout`], [`panels`], [`space_panels`] | 16 rows of one class, feature by feature, in f32 |
 //! | gap | `gaps` | a missing value of a feature with few; panels hold a mean in its place |
 //! | byte codes | `byte_codes`, `bytes` | values rounded to bytes, for lower bounds of distances |
@@ -33,7 +33,7 @@
 //! let space = Space::new(vec![Shape::Numeric], vec![Some(model)], Vec::new(), 1);
 //! assert_eq!(space.apart(0, (0.0, 0), (f64::NAN, 0)), 0.5);
 //! // A distance is the mean over features, to 12 decimals.
-//! assert_eq!(rounded(1.0, 3), 0.333333333333);
+//! assert_eq!(rounded(1.0, 3.0), 0.333333333333);
 //! ```
 
 pub mod all_pairs;
@@ -67,3 +67,4 @@ pub mod table;
 mod tests;
 pub mod tile;
 mod vectors;
+pub mod weights;

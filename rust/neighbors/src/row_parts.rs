@@ -10,7 +10,7 @@ use ferrank_runtime::pages::Large;
 /// use ferrank_neighbors::panels::{Cells, Panels};
 ///
 /// // The only feature is numeric and has missing values. Such features have no part in A.
-/// let with_missing = vec![MissingFeature { feature: 0, nominal: false }];
+/// let with_missing = vec![MissingFeature { feature: 0, nominal: false, weight: 1.0 }];
 /// let layout = Layout { with_missing, coordinates: 2, n_lines: 1, n_classes: 1, ..Layout::default() };
 /// let panels = Panels::new(&layout, vec![vec![0, 1]], |number, cells: &mut Cells<'_>| {
 ///     cells.with_missing[0] = [f32::NAN, 0.25][number as usize];

@@ -41,7 +41,7 @@
 //!
 //!     fn take<D: ExactDistance>(&mut self, arch: Arch, tile: Tile<'_, D>, _: (), lines: &mut Self::Buffers) {
 //!         let (exact, divisor) = (tile.exact, tile.exact.divisor());
-//!         let highest = divisor as f64 / 4.0;
+//!         let highest = divisor / 4.0;
 //!         let mut sums = Vec::new();
 //!         tile.measure(arch, lines, |panel, lines| {
 //!             for (q, &query) in tile.queries.numbers.iter().enumerate().filter(|(_, query)| **query != NO_ROW) {
@@ -104,7 +104,7 @@ pub const DECIMALS: f64 = 1e12;
 /// ```
 pub trait ExactDistance: Copy + Sync {
     /// The divisor that turns a sum of differences into a distance, which is then rounded to 12 decimals.
-    fn divisor(self) -> usize;
+    fn divisor(self) -> f64;
 
     /// Returns true if the row is no neighbor of the query however near it is: the query itself, or a row of its group.
     fn is_excluded(self, query: u32, row: u32) -> bool;
@@ -123,13 +123,13 @@ pub trait ExactDistance: Copy + Sync {
 }
 
 /// The sum of differences that makes one unit of [`distance_key`].
-pub fn key_unit(divisor: usize) -> f64 {
-    divisor as f64 / DECIMALS
+pub fn key_unit(divisor: f64) -> f64 {
+    divisor / DECIMALS
 }
 
 /// The distance `sum / divisor` in units of 1e-12. Rows with equal keys are equally far away.
-pub fn distance_key(sum: f64, divisor: usize) -> u64 {
-    (sum / divisor as f64 * DECIMALS).round_ties_even() as u64
+pub fn distance_key(sum: f64, divisor: f64) -> u64 {
+    (sum / divisor * DECIMALS).round_ties_even() as u64
 }
 
 impl<D: ExactDistance> Tile<'_, D> {

@@ -28,6 +28,7 @@ use rayon::prelude::*;
 
 use super::missing::MissingModel;
 use super::sink::{DECIMALS, distance_key};
+use super::weights::DistanceWeights;
 use ferrank_data::groups::Groups;
 use ferrank_data::profile::{Categories, ColumnProfile};
 use ferrank_runtime::pages::Large;
@@ -144,7 +145,7 @@ impl Shape {
 /// let [a, b] = [space.example(0, &[0.25, 0.0]), space.example(1, &[0.75, 2.0])];
 /// let mut sums = Vec::new();
 /// space.distances(a, &[a, b], &mut sums);
-/// assert_eq!((&sums[..], rounded(sums[1], 2)), (&[0.0, 1.5][..], 0.75));
+/// assert_eq!((&sums[..], rounded(sums[1], 2.0)), (&[0.0, 1.5][..], 0.75));
 ///
 /// // However near, rows of a group are no neighbors.
 /// assert!(!space.excludes(0, 1));
@@ -163,6 +164,8 @@ pub struct Space {
     pub n_classes: usize,
     /// The groups of the rows, which are no neighbors within a group; `None`: each row is on its own.
     groups: Option<Groups>,
+    /// Weights of the features in distances; `None`: all count the same.
+    weights: Option<Box<DistanceWeights>>,
     /// True if no value is missing.
     is_complete: bool,
     has_nominal: bool,
@@ -242,6 +245,7 @@ impl Space {
             classes,
             n_classes,
             groups: None,
+            weights: None,
             is_complete,
             has_nominal,
             incomplete,
@@ -340,13 +344,14 @@ impl Space {
         self.missing_models[i].as_ref().map_or(f64::NAN, |model| model.mean(class))
     }
 
-    /// How much farther a missing value of `class` in feature `i` may be from others than its [mean](Space::mean).
+    /// How much farther a missing value of `class` in feature `i` may be from others than its [mean](Space::mean), times the
+    /// feature's weight.
     pub(crate) fn excess(&self, i: usize, class: usize) -> f64 {
-        self.missing_difference(i, (self.mean(i, class), class), class)
+        self.weight(i) * self.missing_difference(i, (self.mean(i, class), class), class)
     }
 
-    /// How much more `a` and `b` differ in feature `i`, in which one misses a value, than with [means](Space::mean) in the place
-    /// of missing values: exactly, or interpolated where it can be.
+    /// How much farther `a` and `b` are in feature `i`, in which one misses a value, than with [means](Space::mean) in the place
+    /// of missing values, times the feature's weight: exactly, or interpolated where it can be.
     pub(crate) fn beyond_means(&self, i: usize, a: Example<'_>, b: Example<'_>, is_exact: bool) -> f64 {
         let [x, y] = [a, b].map(|row| if row.values[i].is_nan() { self.mean(i, row.class) } else { row.values[i] });
         let interpolated = match &self.missing_models[i] {
@@ -354,12 +359,59 @@ impl Space {
             Some(model) if !is_exact && !a.values[i].is_nan() => model.interpolated(x, b.class),
             _ => None,
         };
-        interpolated.unwrap_or_else(|| self.difference(i, a, b)) - (x - y).abs()
+        self.weight(i) * (interpolated.unwrap_or_else(|| self.difference(i, a, b)) - (x - y).abs())
     }
 
     /// The same space of rows with these groups.
     pub fn with_groups(self, groups: Option<Groups>) -> Self {
         Space { groups, ..self }
+    }
+
+    /// The same space with these weights of the features in distances, and in nothing else; without weights all count the
+    /// same.
+    ///
+    /// ```
+    /// use ferrank_neighbors::space::{Shape, Space, rounded};
+    /// use ferrank_neighbors::weights::DistanceWeights;
+    ///
+    /// let space = Space::new(vec![Shape::Numeric, Shape::Nominal], vec![None, None], Vec::new(), 1);
+    /// let space = space.with_distance_weights(DistanceWeights::new(&[3.0, 1.0]));
+    /// let [a, b] = [space.example(0, &[0.25, 0.0]), space.example(1, &[0.75, 2.0])];
+    /// let mut sums = Vec::new();
+    /// space.distances(a, &[b], &mut sums);
+    /// // 3/4 of the difference of the numbers, and 1/4 of that of the categories.
+    /// assert_eq!(rounded(sums[0], space.divisor()), 0.625);
+    /// // The differences themselves have no weights.
+    /// assert_eq!([0, 1].map(|feature| space.difference(feature, a, b)), [0.5, 1.0]);
+    /// ```
+    pub fn with_distance_weights(self, weights: Option<DistanceWeights>) -> Self {
+        Space { weights: weights.map(Box::new), ..self }
+    }
+
+    /// The weight of feature `i` in distances, in [0, 1].
+    #[inline]
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights.of(i))
+    }
+
+    /// Returns true if features have different weights in distances.
+    pub fn is_weighted(&self) -> bool {
+        self.weights.is_some()
+    }
+
+    /// The sum of the weights of the features: what turns a sum of weighted differences into a distance.
+    #[inline]
+    pub fn divisor(&self) -> f64 {
+        self.weights.as_ref().map_or(self.shapes.len() as f64, |weights| weights.total())
+    }
+
+    /// The distance of two rows with these `differences`, n_features of them, added up in the order of features.
+    pub fn distance_of(&self, differences: &[f64]) -> f64 {
+        let sum: f64 = match &self.weights {
+            None => differences.iter().sum(),
+            Some(weights) => weights.terms().map(|(feature, weight)| weight * differences[feature]).sum(),
+        };
+        sum / self.divisor()
     }
 
     /// The groups of the rows, if there are some.
@@ -440,23 +492,33 @@ impl Space {
         self.is_complete || self.incomplete.get(row as usize).is_some_and(|misses| !misses)
     }
 
-    /// Sets `out` to the sums of differences, in the order of features, between `a` and each of `others`.
+    /// Sets `out` to the sums of differences, in the order of features and each times its weight, between `a` and each of
+    /// `others`.
     pub fn distances(&self, a: Example<'_>, others: &[Example<'_>], out: &mut Vec<f64>) {
         out.clear();
         for group in others.chunks(TOGETHER) {
             let rows: [Example<'_>; TOGETHER] = std::array::from_fn(|n| group[n.min(group.len() - 1)]);
-            let mut sums = match self.has_nominal {
+            let mut sums = match (&self.weights, self.has_nominal) {
                 // Of numbers alone in half of the time.
-                false => sums(a, rows, |a, b| (a - b).abs()),
-                true => sums(a, rows, numeric_or_nominal),
+                (None, false) => sums(a, rows, |a, b| (a - b).abs()),
+                (None, true) => sums(a, rows, numeric_or_nominal),
+                (Some(weights), _) => {
+                    weighted(weights, rows, |feature, row| numeric_or_nominal(a.values[feature], row.values[feature]))
+                }
             };
             if sums.iter().any(|sum| sum.is_nan()) {
-                sums = [0.0; TOGETHER];
-                for i in 0..a.values.len() {
-                    for (sum, row) in sums.iter_mut().zip(rows) {
-                        *sum += self.difference(i, a, row);
+                sums = match &self.weights {
+                    Some(weights) => weighted(weights, rows, |feature, row| self.difference(feature, a, row)),
+                    None => {
+                        let mut sums = [0.0; TOGETHER];
+                        for i in 0..a.values.len() {
+                            for (sum, row) in sums.iter_mut().zip(rows) {
+                                *sum += self.difference(i, a, row);
+                            }
+                        }
+                        sums
                     }
-                }
+                };
             }
             out.extend_from_slice(&sums[..group.len()]);
         }
@@ -471,6 +533,22 @@ fn sums(a: Example<'_>, rows: [Example<'_>; TOGETHER], difference: impl Fn(f64, 
     for x in a.values {
         for (sum, column) in sums.iter_mut().zip(&mut columns) {
             *sum += column.next().map_or(0.0, |&value| difference(*x, value));
+        }
+    }
+    sums
+}
+
+/// The sums of the weighted differences of each of `rows`, in the order of features.
+#[inline(always)]
+fn weighted<'a>(
+    weights: &DistanceWeights,
+    rows: [Example<'a>; TOGETHER],
+    difference: impl Fn(usize, Example<'a>) -> f64,
+) -> [f64; TOGETHER] {
+    let mut sums = [0.0; TOGETHER];
+    for (feature, weight) in weights.terms() {
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            *sum += weight * difference(feature, row);
         }
     }
     sums
@@ -519,7 +597,7 @@ impl WithSimd for Differences<'_> {
     }
 }
 
-/// The mean of `n_features` differences with sum `sum`, rounded to 12 decimals.
-pub fn rounded(sum: f64, n_features: usize) -> f64 {
-    distance_key(sum, n_features) as f64 / DECIMALS
+/// The distance `sum / divisor`, rounded to 12 decimals.
+pub fn rounded(sum: f64, divisor: f64) -> f64 {
+    distance_key(sum, divisor) as f64 / DECIMALS
 }

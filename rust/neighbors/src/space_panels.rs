@@ -1,7 +1,8 @@
 //! Rows of a distance [`Space`] in panels: the order of features, and the error of distances.
 //!
 //! M is the sum of the minima of numeric values and of 1/2 for each pair of equal nominal values. Features that are
-//! constant in the data are left out.
+//! constant in the data are left out, and so are those that have no weight in distances. Of other weights, which are at
+//! most 1, numeric values and expected differences are multiples, and half the weight is in the place of 1/2.
 
 use super::gaps::{Gaps, MOST_INTERPOLATED};
 use super::missing::{INTERPOLATION_ERROR, MissingModel};
@@ -20,8 +21,10 @@ const SUMS: usize = 8;
 pub fn layout_of(space: &Space) -> Layout {
     let mut layout = Layout { n_classes: space.n_classes, ..Layout::default() };
     for wanted in [Shape::Numeric, Shape::Nominal] {
-        let features = (0..space.shapes.len()).filter(|&i| space.shapes[i] == wanted);
+        let is_nominal = wanted == Shape::Nominal;
+        let features = (0..space.shapes.len()).filter(|&i| space.shapes[i] == wanted && space.weight(i) > 0.0);
         for feature in features {
+            layout.is_uneven |= is_nominal && space.weight(feature) != 1.0;
             match &space.missing_models[feature] {
                 None => layout.whole.push(feature as u32),
                 Some(model) if model.has_few() => {
@@ -29,8 +32,8 @@ pub fn layout_of(space: &Space) -> Layout {
                     layout.with_gaps.push(feature as u32);
                 }
                 Some(model) => {
-                    let nominal = wanted == Shape::Nominal;
-                    layout.with_missing.push(MissingFeature { feature: feature as u32, nominal });
+                    let weight = space.weight(feature) as f32;
+                    layout.with_missing.push(MissingFeature { feature: feature as u32, nominal: is_nominal, weight });
                     // The differences of informative missing values are the same for all classes.
                     let n_lines = if matches!(model, MissingModel::Informative) { 1 } else { space.n_classes };
                     layout.n_lines = layout.n_lines.max(n_lines);
@@ -44,7 +47,8 @@ pub fn layout_of(space: &Space) -> Layout {
     let mut numeric = space.missing_models.iter().zip(&space.shapes).filter(|(_, shape)| **shape == Shape::Numeric);
     let is_plane = numeric.any(|(model, _)| model.as_ref().is_some_and(MissingModel::is_worth_a_plane));
     layout.coordinates = if is_plane { 2 } else { 1 };
-    layout.halves = vec![0.5; layout.whole.len() - layout.n_numeric];
+    let half = |&feature: &u32| (space.weight(feature as usize) / 2.0) as f32;
+    layout.halves = layout.whole[layout.n_numeric..].iter().map(half).collect();
     layout
 }
 
@@ -56,7 +60,7 @@ pub fn layout_of(space: &Space) -> Layout {
 pub fn error_of(layout: &Layout, sum: f64) -> Error {
     let all = layout.whole.len() + layout.with_missing.len();
     // Halves are added up without an error.
-    if layout.n_numeric == 0 && layout.with_missing.is_empty() && all < MOST_EXACT {
+    if !layout.is_uneven && layout.n_numeric == 0 && layout.with_missing.is_empty() && all < MOST_EXACT {
         return Error { fixed: 0.0, relative: 0.0 };
     }
     // Two excesses, or what is beyond means, and the errors of interpolated differences.
@@ -70,7 +74,7 @@ pub fn error_of(layout: &Layout, sum: f64) -> Error {
     Error { fixed: 1.1 * fixed, relative: 1.1 * (6.0 + gaps + layout.with_missing.len() as f64) * ROUNDING }
 }
 
-/// Writes the values of a row in features without missing values, or with few; returns its A.
+/// Writes the values of a row in features without missing values, or with few, times their weights; returns its A.
 fn fill(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) -> f32 {
     for (out, &feature) in cells.values.iter_mut().zip(&layout.whole) {
         *out = example.values[feature as usize] as f32;
@@ -79,26 +83,41 @@ fn fill(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<
         let values = cells.values.iter_mut().zip(&layout.whole).filter(|(value, _)| value.is_nan());
         values.for_each(|(value, &feature)| *value = space.mean(feature as usize, example.class) as f32);
     }
+    if space.is_weighted() {
+        let numeric = cells.values.iter_mut().zip(&layout.whole).take(layout.n_numeric);
+        for (value, &feature) in numeric {
+            let feature = feature as usize;
+            let known = example.values[feature];
+            let known = if known.is_nan() { space.mean(feature, example.class) } else { known };
+            *value = (space.weight(feature) * known) as f32;
+        }
+    }
     let mut sums = [0.0; SUMS];
     for values in cells.values[..layout.n_numeric].chunks(SUMS) {
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(*value));
     }
-    (layout.halves.len() as f64 / 2.0 + sums.iter().sum::<f64>()) as f32
+    let halves = match layout.is_uneven {
+        true => layout.halves.iter().map(|&half| f64::from(half)).sum(),
+        false => layout.halves.len() as f64 / 2.0,
+    };
+    (halves + sums.iter().sum::<f64>()) as f32
 }
 
-/// Writes the values of a row in features with missing values, and its expected differences from these.
+/// Writes the values of a row in features with missing values, and its expected differences from these, times the
+/// weights of the features.
 fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) {
     let n_missing = layout.with_missing.len();
     for (number, with_missing) in layout.with_missing.iter().enumerate() {
         let feature = with_missing.feature as usize;
-        let value = example.values[feature];
-        cells.with_missing[number] = value as f32;
+        let (value, weight) = (example.values[feature], space.weight(feature));
+        cells.with_missing[number] = if with_missing.nominal { value } else { weight * value } as f32;
         for line in 0..layout.n_lines {
-            cells.expected[line * n_missing + number] = space.expected(feature, example, line) as f32;
+            cells.expected[line * n_missing + number] = (weight * space.expected(feature, example, line)) as f32;
         }
         if !with_missing.nominal {
             let missing = || space.missing_models[feature].as_ref().map(|model| model.substitute(example.class));
             let found = if value.is_nan() { missing().unwrap_or_default() } else { [value / 2.0; 2] };
+            let found = found.map(|coordinate| weight * coordinate);
             match &mut cells.points[layout.coordinates * number..][..layout.coordinates] {
                 [sum] => *sum = (found[0] + found[1]) as f32,
                 point => point.iter_mut().zip(found).for_each(|(point, coordinate)| *point = coordinate as f32),

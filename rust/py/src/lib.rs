@@ -65,7 +65,7 @@ mod _core {
     #[pymodule_export]
     use super::selection::{beside, nearest, obstacle, queries, search, taking_part, values};
     #[pymodule_export]
-    use super::settings::{default_settings_json, score_definitions, settings_json};
+    use super::settings::{default_settings_json, distance_weights, score_definitions, settings_json};
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]

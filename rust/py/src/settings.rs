@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::error;
 use crate::json::{object, read, to_py};
 
 /// The setting that names the ranker; the others are the ranker's own, and some that are not of rankers.
@@ -110,6 +111,17 @@ fn parts<T: DeserializeOwned>(dict: &Bound<'_, PyDict>, names: Option<&[&str]>) 
 #[pyfunction]
 pub(crate) fn settings_json(settings: &Bound<'_, PyDict>) -> PyResult<String> {
     Ok(Value::Object(flat(&ranker(settings)?)).to_string())
+}
+
+/// The weights that the features called `names` have in distances by the setting `distance_features`, in their order.
+#[pyfunction]
+pub(crate) fn distance_weights(distance_features: &Bound<'_, PyAny>, names: Vec<String>) -> PyResult<Vec<f64>> {
+    let py = distance_features.py();
+    let dict = PyDict::new(py);
+    dict.set_item("distance_features", distance_features)?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let weights = relief(&dict)?.distance_features.weights(&names).map_err(|error| error::to_py(py, error))?;
+    Ok(weights.unwrap_or_else(|| vec![1.0; names.len()]))
 }
 
 /// The default settings of a ranker as JSON, with the ranker's name.

@@ -102,6 +102,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ferrank_data::intake::Unlabelled;
+use ferrank_data::schema::Attribute;
 use ferrank_runtime::error::Result;
 use serde_json::Value;
 
@@ -152,6 +153,14 @@ pub trait Ranker: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`Error::Setting`](ferrank_runtime::Error::Setting) that names the setting.
     fn validate(&self, shape: &DataShape) -> Result<()>;
+
+    /// Checks the settings that name features against the `features` there are.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](ferrank_runtime::Error::Setting) that names the setting and the feature.
+    fn validate_features(&self, _features: &[Attribute]) -> Result<()> {
+        Ok(())
+    }
 
     /// Checks the settings for rows that come in blocks.
     ///

@@ -27,6 +27,9 @@
 //!   value of its own in features, not in targets; a feature with one known value and missing ones is not constant then.
 //! - Distances are means over features, summed in f64 in the order of features and rounded to 12 decimals; of equally
 //!   near rows the one with the lower number is nearer.
+//! - With [`DistanceFeatures`], rows are near by some features, or by all with weights: Σ w · difference / Σ w. The
+//!   importances are still those of all features. Where the distance of the features stands for that of the targets, it is
+//!   the weighted one.
 //! - With [`Scaling::Rank`], mid-ranks replace the numbers of features and targets. They are those of all rows that are
 //!   ranked together, and missing values have none.
 //! - A class with fewer than k rows counts with the rows it has.
@@ -71,6 +74,7 @@
 //! ```
 
 mod all_targets;
+mod distance_features;
 mod draws;
 mod estimates;
 mod influence;
@@ -92,6 +96,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
+pub use distance_features::{DistanceFeatures, FeatureRef};
 pub use params::*;
 
 use std::sync::Arc;
@@ -105,7 +110,7 @@ use ferrank_data::source::{ChunkSource, SampledSource, count_rows};
 use ferrank_neighbors::missing::MissingModel;
 use ferrank_neighbors::rows::rows_per_tile;
 use ferrank_neighbors::spilled::COLUMN_BYTES;
-use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions, ScanSummary, Vector};
+use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranker, Ranking, RunOptions, ScanSummary, Vector};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Result, check};
 use ferrank_runtime::monitor::Monitor;
@@ -198,6 +203,7 @@ fn accumulate_within(
 ) -> Result<Accumulator> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
+    params.validate_features(&problem.features)?;
     pool(options.threads)?.install(|| {
         let intake = Intake::new(source, &problem, params.unlabelled, monitor).with_memory(options.memory);
         let scan = options.scan(&intake, 0)?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::distance_features::DistanceFeatures;
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Task, check_target_weights};
 use ferrank_ranking::{DataShape, settings};
@@ -290,6 +291,8 @@ settings! {
         n_iterations, with_n_iterations: Vec<Iterations> = vec![Iterations::All];
         /// Number of rows that take part, drawn without replacement, as queries and as neighbors.
         max_samples, with_max_samples: Iterations = Iterations::All;
+        /// The features that define how near two rows are, and how much each counts.
+        distance_features, with_distance_features: DistanceFeatures = DistanceFeatures::All;
         /// How numeric features and targets are scaled.
         scaling, with_scaling: Scaling = Scaling::Range;
         /// How much a missing value of a feature differs from others.

@@ -24,6 +24,7 @@ use ferrank_neighbors::space_panels::layout_of;
 use ferrank_neighbors::sparse::{SparseRows, Usual};
 use ferrank_neighbors::spilled::{COLUMN_BYTES, SpilledRows};
 use ferrank_neighbors::table::Table;
+use ferrank_neighbors::weights::DistanceWeights;
 use ferrank_ranking::ScanSummary;
 use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -133,7 +134,10 @@ impl<'a> Prepared<'a> {
         for &feature in with_missing.iter().filter(|&&feature| missing_models[feature].is_none()) {
             shapes[feature] = Shape::Unknown;
         }
-        let space = Space::new(shapes, missing_models, classes, n_classes).with_groups(groups);
+        let weights_of_features = params.distance_features.weights_of(&problem.features)?;
+        let weights_of_features = weights_of_features.and_then(|weights| DistanceWeights::new(&weights));
+        let space = Space::new(shapes, missing_models, classes, n_classes);
+        let space = space.with_groups(groups).with_distance_weights(weights_of_features);
         let space = match &table {
             Table::Held(rows) if params.neighborhood == NeighborhoodRule::Nearest => space.with_expected(rows.values()),
             _ => space,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ferrank_data::intake::{Unlabelled, numbered};
-use ferrank_data::schema::Task;
+use ferrank_data::schema::{Attribute, Task};
 use ferrank_ranking::relevance::Relevance;
 use ferrank_ranking::{DataShape, Form, Part, Ranker, RunData, ScoreRanking};
 use ferrank_runtime::error::{Result, check};
@@ -57,6 +57,10 @@ impl Ranker for ReliefParams {
             "unlabelled: ReliefF for classes computes other sums where some rows have no class, so blocks with and \
              without such rows do not add up; use unlabelled=\"ignore\", or the forest",
         )
+    }
+
+    fn validate_features(&self, features: &[Attribute]) -> Result<()> {
+        self.distance_features.weights_of(features).map(drop)
     }
 
     fn n_keys(&self, data: &RunData) -> u64 {

@@ -53,7 +53,7 @@ use ferrank_data::intake::{Intake, View};
 use ferrank_data::profile::Profile;
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
-use ferrank_ranking::{Accumulator, DataShape, Identity, RunOptions};
+use ferrank_ranking::{Accumulator, DataShape, Identity, Ranker, RunOptions};
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -179,6 +179,7 @@ pub fn nearest(
 ) -> Result<Vec<u32>> {
     let problem = Problem::resolve(&source.schema(), roles, source.name())?;
     params.validate(&DataShape::new(&problem))?;
+    params.validate_features(&problem.features)?;
     pool(options.threads)?.install(|| {
         let intake = Intake::new(source, &problem, params.unlabelled, monitor).with_memory(options.memory);
         let scan = options.scan(&intake, 0)?;

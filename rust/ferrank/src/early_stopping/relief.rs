@@ -2,7 +2,7 @@
 
 use super::growth::{Case, Growth};
 use ferrank_data::source::{ChunkSource, count_rows};
-use ferrank_ranking::{DataShape, Ranking};
+use ferrank_ranking::{DataShape, Ranker, Ranking};
 use ferrank_relief::{Iterations, ReliefParams, ReliefScore};
 use ferrank_runtime::error::{Result, check};
 
@@ -28,6 +28,7 @@ impl<'a> ReliefGrowth<'a> {
         let params = case.params;
         let problem = case.problem()?;
         params.validate(&DataShape::new(&problem))?;
+        params.validate_features(&problem.features)?;
         let known = params.scores[0] != ReliefScore::Myopic;
         check(known, "until: myopic has no standard error to judge by; name relief first, or leave until out")?;
         check(

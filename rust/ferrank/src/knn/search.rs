@@ -52,8 +52,8 @@ impl Search<'_> {
 }
 
 impl ExactDistance for &Search<'_> {
-    fn divisor(self) -> usize {
-        1
+    fn divisor(self) -> f64 {
+        1.0
     }
 
     fn is_excluded(self, _: u32, _: u32) -> bool {

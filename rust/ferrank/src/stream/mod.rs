@@ -186,6 +186,7 @@ impl Stream {
     pub fn push(&self, batch: &dyn ChunkSource, options: &RunOptions<'_>, monitor: &Monitor) -> Result<Stream> {
         let problem = Problem::resolve(&batch.schema(), &self.roles, batch.name())?;
         self.settings.ranker().validate_stream(&DataShape::new(&problem))?;
+        self.settings.ranker().validate_features(&problem.features)?;
         let intake =
             Intake::new(batch, &problem, self.settings.ranker().unlabelled(), monitor).with_memory(options.memory);
         // It looks at every value, so that one that will not do is refused with its batch.

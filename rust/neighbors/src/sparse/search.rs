@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! sums[b] = distance of row b from a row of usual values only
-//! for each unusual value x of the query
+//! for each unusual value x of the query                        in features that count in distances
 //!     for each row b with an unusual value y of that feature   from an index by feature
-//!         sums[b] += |x − y| − |x − usual| − |y − usual|
+//!         sums[b] += (|x − y| − |x − usual| − |y − usual|) times the weight of the feature
 //! ```
 //!
 //! Together with the query's own distance from a row of usual values, these are its distances from all rows, but for the
@@ -64,20 +64,21 @@ impl<'a> Index<'a> {
     pub fn new(rows: &'a SparseRows, space: &'a Space) -> Self {
         let n_rows = rows.len() as u32;
         let mut starts = vec![0; space.shapes.len() + 1];
-        rows.features.iter().for_each(|&feature| starts[feature as usize + 1] += 1);
+        let counted = rows.features.iter().filter(|&&feature| space.weight(feature as usize) > 0.0);
+        counted.for_each(|&feature| starts[feature as usize + 1] += 1);
         (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
         let mut next = starts.clone();
-        let mut entries = vec![(0, 0.0); rows.features.len()];
+        let mut entries = vec![(0, 0.0); starts[space.shapes.len()]];
         let mut members = vec![Vec::new(); space.n_classes];
         for number in 0..n_rows {
             members[space.class(number)].push(number);
-            for (feature, value) in rows.row(number) {
+            for (feature, value) in rows.row(number).filter(|(feature, _)| space.weight(*feature) > 0.0) {
                 entries[next[feature]] = (number, value);
                 next[feature] += 1;
             }
         }
         let mut index = Index { rows, space, starts, entries, alone: Vec::new(), members, most: (0, 0.0) };
-        let alone = |number| rows.row(number).map(|entry| index.unusual(number, entry)).sum();
+        let alone = |number| rows.row(number).map(|entry| space.weight(entry.0) * index.unusual(number, entry)).sum();
         index.alone = (0..n_rows).map(alone).collect();
         let widest = (0..n_rows).map(|number| rows.entries(number).len()).max().unwrap_or(0);
         index.most = (widest, index.alone.iter().copied().fold(0.0, f64::max));
@@ -108,20 +109,20 @@ impl<'a> Index<'a> {
 
     /// The distance of each of `rows` from the nearest of `others`; infinite without others.
     pub fn distances(&self, rows: &[u32], others: &[u32], monitor: &Monitor) -> Result<Vec<f64>> {
-        let n_features = self.space.shapes.len();
+        let divisor = self.space.divisor();
         let search = |sums: &mut Vec<f64>, &row: &u32| {
             monitor.check()?;
             self.measure(row, sums);
             let nearest = self.nearest(row, others, 1, sums);
-            Ok(nearest.first().map_or(f64::INFINITY, |&other| rounded(self.sum(row, other), n_features)))
+            Ok(nearest.first().map_or(f64::INFINITY, |&other| rounded(self.sum(row, other), divisor)))
         };
         rows.par_iter().map_init(Vec::new, search).collect()
     }
 
-    /// The sum of the differences between two rows, in the order of features.
+    /// The sum of the weighted differences between two rows, in the order of features.
     fn sum(&self, a: u32, b: u32) -> f64 {
         let mut sum = 0.0;
-        self.rows.differences(self.space, a, b, |_, difference| sum += difference);
+        self.rows.differences(self.space, a, b, |feature, difference| sum += self.space.weight(feature) * difference);
         sum
     }
 
@@ -131,10 +132,12 @@ impl<'a> Index<'a> {
         sums.extend(self.alone.iter().map(|alone| alone + self.alone[query as usize]));
         let class = self.space.class(query);
         for (feature, x) in self.rows.row(query) {
+            // Features without weight have no entries in the index.
+            let weight = self.space.weight(feature);
             let from_usual = self.unusual(query, (feature, x));
             for &(row, y) in &self.entries[self.starts[feature]..self.starts[feature + 1]] {
                 let apart = self.space.apart(feature, (x, class), (y, self.space.class(row)));
-                sums[row as usize] += apart - from_usual - self.unusual(row, (feature, y));
+                sums[row as usize] += weight * (apart - from_usual - self.unusual(row, (feature, y)));
             }
         }
     }
@@ -150,16 +153,16 @@ impl<'a> Index<'a> {
 
     /// The `k` nearest of `members`, nearest first.
     fn nearest(&self, query: u32, members: &[u32], k: usize, sums: &[f64]) -> Vec<u32> {
-        let n_features = self.space.shapes.len();
+        let divisor = self.space.divisor();
         let others = || members.iter().copied().filter(|&row| !self.space.excludes(query, row));
         let mut found: Vec<f64> = others().map(|row| sums[row as usize]).collect();
         let threshold = match found.len() > k {
             true => {
-                *found.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 2.0 * self.error(query) + key_unit(n_features)
+                *found.select_nth_unstable_by(k - 1, f64::total_cmp).1 + 2.0 * self.error(query) + key_unit(divisor)
             }
             false => f64::INFINITY,
         };
-        let measured = |row: u32| (distance_key(self.sum(query, row), n_features), row);
+        let measured = |row: u32| (distance_key(self.sum(query, row), divisor), row);
         let mut nearest: Vec<(u64, u32)> =
             others().filter(|row| sums[*row as usize] <= threshold).map(measured).collect();
         nearest.sort_unstable();

@@ -12,6 +12,7 @@ use crate::missing::MissingModel;
 use crate::rows::Rows;
 use crate::space::{Shape, Space};
 use crate::space_panels::layout_of;
+use crate::weights::DistanceWeights;
 
 /// All vectors that the machine has, and none.
 fn archs() -> Vec<Arch> {
@@ -58,6 +59,21 @@ fn small(n_rows: usize, shapes: &[Shape], missing: f64, n_classes: usize, seed: 
     let rows = Rows::from_values(width, &values);
     let (space, layout) = space_of(&rows, shapes, classes, n_classes);
     (rows, space, layout)
+}
+
+/// The space with a weight for each feature, some of them 0.
+fn weighted(space: Space, seed: u64) -> Space {
+    let of_feature = |i: u64| {
+        let key = ferrank_runtime::random::mix([seed, 9, i]);
+        match key % 4 {
+            _ if i == 0 => 2.5,
+            0 => 0.0,
+            1 => 2.5,
+            _ => 3.0 * uniform(key),
+        }
+    };
+    let weights: Vec<f64> = (0..space.shapes.len() as u64).map(of_feature).collect();
+    space.with_distance_weights(DistanceWeights::new(&weights))
 }
 
 /// The space of `rows`, with expected differences of missing values.

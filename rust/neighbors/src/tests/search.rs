@@ -2,7 +2,7 @@
 
 use pulp::Arch;
 
-use super::{archs, informative, small, space_of};
+use super::{archs, informative, small, space_of, weighted};
 use crate::layout::LANES;
 use crate::layout::Layout;
 use crate::nearest::{NearestParams, NeighborLists, Search};
@@ -22,7 +22,7 @@ fn naive(rows: &Rows, space: &Space, k: usize) -> NeighborLists {
         for &row in rows.numbers.iter().filter(|&&row| !space.excludes(query, row) && space.class(row) == class) {
             let mut sum = Vec::new();
             space.distances(example(query), &[example(row)], &mut sum);
-            found.push(((sum[0] / rows.width as f64 * 1e12).round_ties_even() as u64, row));
+            found.push(((sum[0] / space.divisor() * 1e12).round_ties_even() as u64, row));
         }
         found.sort_unstable();
         found.into_iter().take(k).map(|(_, row)| row).collect::<Vec<u32>>()
@@ -296,4 +296,49 @@ fn a_run_that_was_stopped_ends() {
     monitor.stop();
     let (rows, space, layout) = small(50, &[Shape::Numeric; 2], 0.0, 1, 1);
     assert!(search(&space, &layout, 5, &monitor).of_all(&rows, 0).is_err());
+}
+
+#[test]
+fn distances_are_weighted_means() {
+    let kinds = [Shape::Numeric, Shape::Nominal, Shape::Constant];
+    for seed in 0..8 {
+        let shapes: Vec<Shape> = (0..7).map(|i| kinds[i % kinds.len()]).collect();
+        let (rows, space, _) = small(12, &shapes, 0.3, 2, seed);
+        let space = weighted(space, seed);
+        for (a, b) in (0..12).flat_map(|a| (0..12).map(move |b| (a, b))) {
+            let [a, b] = [a, b].map(|row| space.example(row, rows.row(row)));
+            let (mut sum, mut total) = (0.0, 0.0);
+            for i in 0..7 {
+                sum += space.weight(i) * space.difference(i, a, b);
+                total += space.weight(i);
+            }
+            let mut found = Vec::new();
+            space.distances(a, &[b], &mut found);
+            assert_eq!((found[0], space.divisor()), (sum, total));
+            let differences: Vec<f64> = (0..7).map(|i| space.difference(i, a, b)).collect();
+            assert!((space.distance_of(&differences) - sum / total).abs() < 1e-15);
+        }
+    }
+}
+
+#[test]
+fn it_finds_the_nearest_by_weighted_distances() {
+    let kinds = [Shape::Numeric, Shape::Nominal, Shape::Numeric, Shape::Constant];
+    for seed in 0..16 {
+        let n_classes = 1 + seed as usize % 3;
+        let width = if seed < 8 { 4 + seed as usize } else { 90 };
+        // Numbers alone have byte codes.
+        let shapes: Vec<Shape> = match seed % 2 {
+            0 => (0..width).map(|i| kinds[i % kinds.len()]).collect(),
+            _ => vec![Shape::Numeric; width],
+        };
+        let (missing, n_rows) = [(0.0, 150), (0.3, 150), (0.0005, 420), (0.02, 150)][seed as usize / 2 % 4];
+        let (rows, space, _) = small(n_rows, &shapes, missing, n_classes, seed);
+        let space = weighted(space, seed).with_expected(rows.values());
+        let what = format!("seed {seed}");
+        assert_found(&rows, &space, &layout_of(&space), 7, &what);
+        let (space, _) = informative(&rows, space);
+        let space = weighted(space, seed);
+        assert_found(&rows, &space, &layout_of(&space), 7, &format!("{what}, informative"));
+    }
 }

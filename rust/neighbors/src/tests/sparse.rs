@@ -1,6 +1,6 @@
 //! Sparse rows beside dense ones.
 
-use super::small;
+use super::{small, weighted};
 use crate::space::{Shape, rounded};
 use crate::sparse::{Index, SparseRows, Usual};
 use ferrank_runtime::monitor::Monitor;
@@ -34,12 +34,14 @@ fn distances_from_the_nearest_are_rounded() {
     let mut sparse = SparseRows::new(Usual::constant(0.0, shapes.len()));
     sparse.append(&rows);
     let (some, others): (Vec<u32>, Vec<u32>) = (0..60).partition(|row| row % 3 == 0);
-    let found = Index::new(&sparse, &space).distances(&some, &others, &Monitor::default()).unwrap();
-    let example = |row: u32| space.example(row, rows.row(row));
-    for (&row, found) in some.iter().zip(found) {
-        let mut sums = Vec::new();
-        space.distances(example(row), &others.iter().map(|&other| example(other)).collect::<Vec<_>>(), &mut sums);
-        let least = sums.iter().map(|&sum| rounded(sum, shapes.len())).fold(f64::INFINITY, f64::min);
-        assert_eq!(found.to_bits(), least.to_bits(), "row {row}");
+    for space in [space, weighted(small(60, &shapes, 0.1, 1, 5).1, 3)] {
+        let found = Index::new(&sparse, &space).distances(&some, &others, &Monitor::default()).unwrap();
+        let example = |row: u32| space.example(row, rows.row(row));
+        for (&row, found) in some.iter().zip(found) {
+            let mut sums = Vec::new();
+            space.distances(example(row), &others.iter().map(|&other| example(other)).collect::<Vec<_>>(), &mut sums);
+            let least = sums.iter().map(|&sum| rounded(sum, space.divisor())).fold(f64::INFINITY, f64::min);
+            assert_eq!(found.to_bits(), least.to_bits(), "row {row}");
+        }
     }
 }

@@ -27,9 +27,9 @@
 //! row that has far hits or far misses alone; numeric features beside nominal ones differ by 1 beyond a standard deviation;
 //! and missing values are left out.
 //!
-//! Where no value is missing and rows have the same weight, distances in [fixed point](ferrank_neighbors::fixed) tell which
-//! rows count if all are farther from the thresholds than both can be off. Else the distances of the query are measured in
-//! f64, as for all queries with missing values, so that the same rows count.
+//! Where no value is missing, rows have the same weight and so have features, distances in [fixed
+//! point](ferrank_neighbors::fixed) tell which rows count if all are farther from the thresholds than both can be off. Else
+//! the distances of the query are measured in f64, as for all queries with missing values, so that the same rows count.
 //!
 //! Standard errors take the thresholds as given.
 //!
@@ -253,7 +253,7 @@ impl Neighborhood for Radius {
         let pairs = AllPairs::new(&data.table, space, order)?;
         let mut positions = vec![0; *n_rows];
         (0..).zip(&pairs.numbers).for_each(|(position, &row)| positions[row as usize] = position);
-        let selector = Selector { rule: self.rule, n_rows: *n_rows, n_features: space.shapes.len() };
+        let selector = Selector { rule: self.rule, n_rows: *n_rows, divisor: space.divisor() };
         // Relative to the largest, so that no product of two overflows.
         let largest = plan.weights.iter().copied().fold(0.0, f64::max);
         let of_positions = pairs.numbers.iter().filter_map(|&row| plan.weights.get(row as usize));
@@ -324,9 +324,9 @@ impl Radius {
 
 /// `distance_key` of a distance that is at most 1, for loops: adding 2⁵² rounds half to even, without a call.
 #[inline(always)]
-fn key(sum: f64, n_features: usize) -> u64 {
+fn key(sum: f64, divisor: f64) -> u64 {
     const WHOLE: f64 = (1u64 << 52) as f64;
-    (sum / n_features as f64 * DECIMALS + WHOLE).to_bits() - WHOLE.to_bits()
+    (sum / divisor * DECIMALS + WHOLE).to_bits() - WHOLE.to_bits()
 }
 
 /// Mean and standard deviation of `distances`, less those at the positions `excluded`.
@@ -385,7 +385,8 @@ fn select<T: Copy>(keys: &[T], excluded: &[usize], list: &mut Vec<u32>, wanted: 
 struct Selector {
     rule: NeighborhoodRule,
     n_rows: usize,
-    n_features: usize,
+    /// What turns a sum of differences into a distance.
+    divisor: f64,
 }
 
 impl Selector {
@@ -393,7 +394,7 @@ impl Selector {
     fn select(&self, number: usize, mean: Option<&Thresholds>, buffers: &mut Selected) {
         let Selected { distances, keys, weights, excluded, lists: [near, far], .. } = buffers;
         keys.clear();
-        keys.extend(distances.iter().map(|distances| key(distances[number], self.n_features)));
+        keys.extend(distances.iter().map(|distances| key(distances[number], self.divisor)));
         let own = || match weights.is_empty() {
             true => Thresholds::beyond_half_deviation(Moments::new(keys, excluded)),
             false => Thresholds::beyond_half_weighted_deviation(keys, weights),
@@ -427,18 +428,18 @@ impl Selector {
         /// Rounding errors of distances in f64, of means and deviations, and of distances to 12 decimals, for a feature.
         const ROUNDING: f64 = 1e-9;
         let Selected { fixed: all, excluded, lists: [near, far], .. } = buffers;
-        let n_features = self.n_features as f64;
+        let divisor = self.divisor;
         let distances = &all[number * fixed.stride()..][..self.n_rows];
         let (thresholds, times) = match mean {
             // Halfway to the key below.
-            Some(mean) => ([mean.near, mean.far].map(|key| (key as f64 - 0.5) / DECIMALS * n_features), 1.0),
+            Some(mean) => ([mean.near, mean.far].map(|key| (key as f64 - 0.5) / DECIMALS * divisor), 1.0),
             // If distances are off by at most e, the mean is, too, and half of the deviation by e / 2.
             None => {
                 let (mean, deviation) = mean_and_deviation(distances, excluded);
                 ([mean - deviation / 2.0, mean + deviation / 2.0], 2.5)
             }
         };
-        let doubt = times * fixed.error(query) + ROUNDING * n_features;
+        let doubt = times * fixed.error(query) + ROUNDING * divisor;
         let is_sure = |threshold: f64| {
             let (low, high) = (threshold - doubt, threshold + doubt);
             distances.iter().map(|&distance| u32::from(distance >= low) & u32::from(distance <= high)).sum::<u32>() == 0
@@ -536,7 +537,7 @@ impl Run<'_> {
         }
         // As in the thresholds of a query.
         self.pairs.distances(Arch::new(), &[0], 0..self.pairs.len(), &mut first);
-        let pivot = first.last().map_or(0.0, |sums| key(sums[0], self.data.space.shapes.len()) as f64);
+        let pivot = first.last().map_or(0.0, |sums| key(sums[0], self.data.space.divisor()) as f64);
         let add = |moments: &mut WeightedMoments, (query, row): (usize, usize), key: u64| {
             moments.add(weights[query] * weights[row], key as f64 - pivot);
         };
@@ -549,7 +550,7 @@ impl Run<'_> {
     /// What `add` makes of the key of the distance of each pair, in parts that together are all pairs.
     fn over_pairs<M: Default + Send>(&self, add: impl Fn(&mut M, (usize, usize), u64) + Sync) -> Result<Vec<M>> {
         let Run { pairs, data, .. } = self;
-        let (n, n_features, arch) = (pairs.len(), data.space.shapes.len(), Arch::new());
+        let (n, divisor, arch) = (pairs.len(), data.space.divisor(), Arch::new());
         data.monitor.enter(Phase::Searching, n as u64);
         let step = TOGETHER * PASSED;
         let starts: Vec<usize> = (0..n).step_by(step).collect();
@@ -562,7 +563,7 @@ impl Run<'_> {
                 for (row, distances) in (start..).zip(&*distances) {
                     for (&query, &sum) in queries.iter().zip(distances) {
                         if query < row && !pairs.is_excluded(query, row) {
-                            add(&mut moments, (query, row), key(sum, n_features));
+                            add(&mut moments, (query, row), key(sum, divisor));
                         }
                     }
                 }
@@ -692,7 +693,7 @@ impl Run<'_> {
         weights: &mut Vec<f64>,
     ) -> (f64, f64) {
         let Run { data, plan, pairs, .. } = self;
-        let (space, n_features) = (&data.space, data.space.shapes.len() as f64);
+        let (space, divisor) = (&data.space, data.space.divisor());
         let query_row = pairs.numbers[list.query];
         let classes = [list.class, space.class(query_row)];
         let start = weights.len();
@@ -707,8 +708,7 @@ impl Run<'_> {
         let (mut mass, mut missed) = (rows.len() as f64, 0.0);
         for (&row, weights) in rows.iter().zip(weights.chunks_exact_mut(n_units)) {
             let other = pairs.numbers[row as usize];
-            let distance =
-                if plan.influence.is_some() { distances[row as usize][list.number] / n_features } else { 0.0 };
+            let distance = if plan.influence.is_some() { distances[row as usize][list.number] / divisor } else { 0.0 };
             missed += weight(row) * (1.0 - plan.influenced_units((query_row, other), classes, distance, weights));
         }
         if !plan.weights.is_empty() {
@@ -739,7 +739,7 @@ mod tests {
     fn keys_are_those_of_the_search() {
         let halves = [0.0, 0.5, 1.5, 2.5, 1e12 - 0.5].map(|key| key / DECIMALS * 3.0);
         let sums = (0..3000).map(|n| f64::from(n) / 1000.0).chain(halves);
-        sums.for_each(|sum| assert_eq!(key(sum, 3), distance_key(sum, 3), "{sum}"));
+        sums.for_each(|sum| assert_eq!(key(sum, 3.0), distance_key(sum, 3.0), "{sum}"));
     }
 
     #[test]
@@ -763,7 +763,7 @@ mod tests {
         let space = Space::new(shapes.to_vec(), shapes.iter().map(|_| None).collect(), Vec::new(), 1);
         let pairs = AllPairs::new(&Table::Held(rows), &space, (0..N as u32).rev().collect()).unwrap();
         let fixed = pairs.fixed.as_ref().unwrap();
-        let selector = Selector { rule, n_rows: N, n_features: width };
+        let selector = Selector { rule, n_rows: N, divisor: width as f64 };
         let [mut exact, mut found] = [Selected::default(), Selected::default()];
         let mut n_decided = 0;
         for query in 0..N {

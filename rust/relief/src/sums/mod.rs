@@ -117,11 +117,6 @@ fn substitute(weights: &mut [f64], n_metrics: usize, sums: &mut [f64], distance:
     }
 }
 
-/// Mean of `differences`, added up in the order of features.
-fn mean(differences: &[f64]) -> f64 {
-    differences.iter().sum::<f64>() / differences.len() as f64
-}
-
 /// Where the changes of pair number `number` stand, of pairs whose changes have these `ends`; nowhere without standard
 /// errors.
 fn changes_of(ends: &[usize], number: u32) -> Range<usize> {
@@ -246,7 +241,7 @@ impl Block {
             if self.is_unknown(pair) {
                 let [query, row] = context.pair(pair.query, pair.row);
                 context.space.differences(arch, query, row, &mut self.differences);
-                self.substitute_pair(pair, mean(&self.differences));
+                self.substitute_pair(pair, context.space.distance_of(&self.differences));
             }
         }
     }
@@ -296,8 +291,10 @@ impl Block {
             let pair = self.pairs[place];
             if self.is_unknown(pair) {
                 let mut sum = 0.0;
-                rows.differences(space, pair.query, pair.row, |_, difference| sum += difference);
-                self.substitute_pair(pair, sum / n_features as f64);
+                rows.differences(space, pair.query, pair.row, |feature, difference| {
+                    sum += space.weight(feature) * difference
+                });
+                self.substitute_pair(pair, sum / space.divisor());
             }
             let changed = changes_of(&self.ends, pair.number);
             let weights = &self.weights[pair.number as usize * n_vectors..][..n_vectors];

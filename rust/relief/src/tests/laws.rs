@@ -6,7 +6,9 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 
 use super::uniform;
 use crate::limits::{LIMITS, Limits};
-use crate::{Iterations, Missing, NeighborhoodRule, ReliefParams, Scaling, accumulate_within};
+use crate::{
+    DistanceFeatures, FeatureRef, Iterations, Missing, NeighborhoodRule, ReliefParams, Scaling, accumulate_within,
+};
 use ferrank_data::schema::{Roles, Targets};
 use ferrank_data::source::TableSource;
 use ferrank_ranking::Ranking;
@@ -64,6 +66,12 @@ pub(super) fn uneven(row: usize) -> f64 {
     if row.is_multiple_of(13) { 0.0 } else { 3.0 * uniform(row as u64 + 77).powi(4) }
 }
 
+/// Weights of some of the features of [`table`] in distances.
+fn some_features() -> DistanceFeatures {
+    let weights = [("few", 0.5), ("gaps", 2.0), ("gappy", 0.3), ("word", 0.7)];
+    DistanceFeatures::Weighted(weights.map(|(name, weight)| (FeatureRef::Name(name.into()), weight)).into())
+}
+
 /// How the work is done.
 pub(super) type Way = (Limits, usize, usize);
 
@@ -105,6 +113,7 @@ fn nothing_but_data_and_settings_changes_a_bit() {
                     scaling,
                     missing,
                     per_target,
+                    distance_features: if seed == 0 { DistanceFeatures::All } else { some_features() },
                     ..ReliefParams::default()
                 };
                 let whole = ranked(&batch, &targets, &params, (LIMITS, 230, 1));
@@ -148,6 +157,7 @@ fn rules_by_radius_have_the_same_bits_wherever_the_rows_are() {
                     n_iterations: vec![n_iterations],
                     missing,
                     target_draws,
+                    distance_features: if seed < 2 { DistanceFeatures::All } else { some_features() },
                     ..ReliefParams::default()
                 };
                 let whole = ranked(batch, &targets, &params, (LIMITS, 150, 1));
@@ -175,4 +185,29 @@ fn a_rule_by_radius_says_how_much_memory_it_needs() {
     let Err(error) = found else { panic!("too little memory") };
     let error = error.to_string();
     assert!(error.contains("neighborhood: \"multisurf\" holds all rows"), "{error}");
+}
+
+#[test]
+fn weights_say_which_features_distances_are_made_of() {
+    let rules = [NeighborhoodRule::Nearest, NeighborhoodRule::SurfStar, NeighborhoodRule::Multisurf];
+    for (neighborhood, targets) in rules.into_iter().flat_map(|rule| [(rule, ["class"]), (rule, ["y"])]) {
+        let batch = table(130, 3);
+        let importances = |distance_features: DistanceFeatures, batch: &RecordBatch| {
+            let params = ReliefParams { neighborhood, distance_features, ..ReliefParams::default() };
+            format!("{:?}", ranked(batch, &targets, &params, (LIMITS, 130, 2)).scores[0].importance)
+        };
+        let all = importances(DistanceFeatures::All, &batch);
+        let names = ["x", "gaps", "word", "gappy", "few"].map(|name| FeatureRef::Name(name.into()));
+        let equal = |weight: f64| names.clone().map(|name| (name, weight)).to_vec();
+        assert_eq!(all, importances(DistanceFeatures::Named(names.clone().into()), &batch));
+        assert_eq!(all, importances(DistanceFeatures::Weighted(equal(3.7)), &batch));
+        assert_ne!(all, importances(DistanceFeatures::Named(names[..2].into()), &batch));
+        // Two features of weight 1 are those of a table without the others.
+        let some = importances(DistanceFeatures::Mask(vec![true, false, false, true, false]), &batch);
+        let kept = batch.project(&[0, 3, 5, 6]).unwrap();
+        let kept = importances(DistanceFeatures::All, &kept);
+        let numbers = |text: &str| text.trim_matches(['[', ']']).split(", ").map(str::to_string).collect::<Vec<_>>();
+        let (some, kept) = (numbers(&some), numbers(&kept));
+        assert_eq!([&some[0], &some[3]], [&kept[0], &kept[1]], "{neighborhood:?}, {targets:?}");
+    }
 }

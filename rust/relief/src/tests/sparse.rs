@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use super::laws::{Way, ranked, uneven, with_weights};
 use super::uniform;
 use crate::limits::{LIMITS, Limits};
-use crate::{Iterations, Missing, ReliefParams, ReliefScore, Scaling};
+use crate::{DistanceFeatures, FeatureRef, Iterations, Missing, ReliefParams, ReliefScore, Scaling};
 
 /// Numbers and words, nearly all of them 0 and "no", some missing, and rows that are alike.
 fn table(rows: usize, seed: u64) -> RecordBatch {
@@ -39,6 +39,12 @@ fn table(rows: usize, seed: u64) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
 }
 
+/// Weights of every third feature in distances.
+fn every_third() -> DistanceFeatures {
+    let weight = |column: i64| (FeatureRef::Position(column), if column % 2 == 0 { 1.0 } else { 0.3 });
+    DistanceFeatures::Weighted((0..46).step_by(3).map(weight).collect())
+}
+
 #[test]
 fn sparse_rows_have_the_bits_of_dense_ones() {
     let dense: Way = (Limits { rows: 0, ..LIMITS }, 300, 2);
@@ -57,6 +63,7 @@ fn sparse_rows_have_the_bits_of_dense_ones() {
                 n_iterations: vec![n_iterations],
                 scaling,
                 missing,
+                distance_features: if seed == 0 { DistanceFeatures::All } else { every_third() },
                 ..ReliefParams::default()
             };
             if target == "class" {
