@@ -309,6 +309,15 @@ def test_a_ranking_warns_of_a_constant_target(value: Any) -> None:
         assert value is None
 
 
+@pytest.mark.parametrize("value", [1.5, None])
+def test_a_ranking_warns_where_no_feature_has_two_values(value: Any) -> None:
+    table = {"a": [value] * 40, "b": [value] * 40, "y": range(40)}
+    with pytest.warns(fr.SpoiledDataWarning, match="constant: columns 'a' and 'b': "):
+        fr.rank(table, "y", n_estimators=2)
+    table["b"] = [1.5] * 20 + [2.5] * 20
+    assert fr.rank(table, "y", n_estimators=2).warnings == []
+
+
 def test_a_class_for_every_few_rows_is_told() -> None:
     names = [f"u{number // 2}" for number in range(400)]
     with pytest.warns(fr.SpoiledDataWarning, match="many classes: column 'y': the target has 200 classes"):

@@ -51,7 +51,7 @@ def test_settings_that_do_not_exist(settings: dict[str, Any], message: str) -> N
         ),
         (
             partial(RelevantFeatures, n_estimators=3),
-            "n_estimators: not a setting of RelevantFeatures; it is one of ranker='forest': "
+            "n_estimators: not a setting of RelevantFeatures; give it to a ranker that has it, such as "
             "ranker=JointRanker(n_estimators=…)",
         ),
         (partial(RelevantFeatures, fdrr=0.1), "did you mean fdr?"),

@@ -140,6 +140,18 @@ def test_no_rows(tmp_path: Path) -> None:
     (tmp_path / "head.csv").write_text("a,y\n")
     with pytest.raises(DataError, match="no rows|0 rows"):
         rank(tmp_path / "head.csv")
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(DataError, match=r"empty.csv: the file is empty; give one with names"):
+        rank(tmp_path / "empty.csv")
+
+
+@pytest.mark.parametrize(
+    ("values", "advice"), [([1j, 2j], "use real numbers"), (["a", 1], "astype"), ([1, "a"], "astype")]
+)
+def test_columns_of_pandas_that_arrow_has_no_type_for(values: list[Any], advice: str) -> None:
+    frame = pd.DataFrame({"a": values * 10, "b": range(20), "y": range(20)})
+    with pytest.raises(ColumnTypeError, match=f"column a with type.*{advice}.*, or drop it"):
+        rank(frame)
     with pytest.raises(DataError, match="X: 0 rows"):
         ForestRanker().fit(pd.DataFrame({"a": []}), [])
 

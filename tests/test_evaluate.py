@@ -272,7 +272,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
         ([], SMALL, {"label_weights": [1.0]}, fr.SettingError, "for multi-label targets, not for regression"),
         ([], {"a": [1.0], "y": [1.0]}, {}, fr.DataError, "no column 'b', which the training data have"),
         ([], SMALL | {"a": ["p", "q", "r"]}, {}, fr.ColumnTypeError, "column 'a' is of type"),
-        ([], SMALL | {"y": [None] * 3}, {}, fr.DataError, "3 of 3 rows have no target value"),
+        ([], SMALL | {"y": [None] * 3}, {}, fr.DataError, "none of 3 rows has a target value"),
         ([], {name: column[:0] for name, column in SMALL.items()}, {}, fr.DataError, "there are no rows"),
         ([], SMALL | {"a": [1.0, np.inf, 2.0]}, {}, fr.DataError, "column 'a': the value inf was found"),
         ([], SMALL, {"target": "z"}, fr.DataError, "no column 'z'"),

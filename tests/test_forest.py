@@ -296,7 +296,7 @@ def test_target_weights(numbers: Numbers) -> None:
         ({"n_estimators": -1}, "n_estimators: -1 is not a whole number of at least 0"),
         ({"max_features": "half"}, "max_features: 'half' is not .*sqrt"),
         ({"max_features": 7}, "max_features: 7 is not in 1 … 6"),
-        ({"max_features": 1.5}, "max_features: share 1.5"),
+        ({"max_features": 1.5}, "max_features: 1.5 is neither"),
         ({"max_samples": "all"}, r"max_samples: 'all' is not a number of rows, a share in \(0, 1\] or None"),
         ({"max_depth": 2.5}, "max_depth: 2.5 is not a whole number of at least 0 or None"),
         ({"target_weights": [1, "a"]}, "target_weights: 'a' is not a number"),

@@ -252,7 +252,7 @@ def test_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         )
 
     assert main(["rank", str(DATA / "eisen_GO-part.arff"), "--target", "class", "--trees", "3"]) == 0
-    assert "16 features ranked for hierarchical of class, 150 rows" in capsys.readouterr().out
+    assert "16 features ranked for hierarchical classification of class, 150 rows" in capsys.readouterr().out
     assert main(["rank", str(data), "--target", "y", "--trees", "3"]) == 0, "each label is a root"
     capsys.readouterr()
     assert main(["inspect", str(data)]) == 0

@@ -83,3 +83,12 @@ def test_names_are_shown_as_they_are(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "plot.svg"
     PLOTS[kind](path)
     assert NAME in path.read_text(encoding="utf-8")
+
+
+def test_panels_of_many_scores_are_in_rows_of_three() -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 4))
+    figure = fr.rank(rows, rows[:, 0], ranker="joint", n_estimators=200).plot()
+    assert [axes.get_title() for axes in figure.axes][:2] == ["evidence", "permutation"]
+    assert len({axes.get_position().y0 for axes in figure.axes}) == 2
+    width, height = figure.get_size_inches()
+    assert width < 6 * height

@@ -32,6 +32,25 @@ def test_values_of_the_target_are_as_for_fit(features: Any, targets: Any) -> Non
     assert len(found.features) == 4
 
 
+def test_sparse_columns_of_pandas_are_as_dense_ones() -> None:
+    frame = FRAME.where(FRAME > 0.5, 0.0)
+    expected = fr.rank(frame, Y, n_estimators=10).importances()
+    for sparse in (frame.astype(pd.SparseDtype("float", 0.0)), frame.astype({"b": "Sparse[float]"})):
+        np.testing.assert_array_equal(fr.rank(sparse, Y, n_estimators=10).importances(), expected)
+
+
+def test_targets_are_named_by_all_levels_of_their_columns() -> None:
+    frame = pd.concat({"m": FRAME, "n": FRAME + 1}, axis=1)
+    expected = fr.rank(FRAME.add_prefix("m").join(FRAME.add_prefix("n") + 1), "na", n_estimators=10)
+    for target in (("n", "a"), [("n", "a")], "('n', 'a')"):
+        found = fr.rank(frame, target, n_estimators=10)
+        assert found.targets == ["('n', 'a')"]
+        np.testing.assert_array_equal(found.importances(), expected.importances())
+    assert fr.rank(frame, [("m", "a"), ("n", "a")], n_estimators=2).targets == ["('m', 'a')", "('n', 'a')"]
+    with pytest.raises(fr.DataError, match="no column 'm' for the target.*'\\('m', 'a'\\)'"):
+        fr.rank(frame, ("m", "z"))
+
+
 def test_groups_weights_and_tasks_come_as_values_too() -> None:
     groups = np.repeat(np.arange(30), 4)
     found = fr.rank(X, Y > 0, groups=groups, n_estimators=10)

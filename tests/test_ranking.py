@@ -291,7 +291,7 @@ def test_a_leaf_of_more_rows_than_half_is_told(tmp_path: Path) -> None:
 def test_texts_of_saved_rankings_are_known_or_escaped(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     found = Ranking.load(saved_with(path, task="\x1b[31m\u202e"))
-    assert str(found).startswith(r"1 features ranked for \x1b[31m\u202e of y")
+    assert str(found).startswith(r"1 feature ranked for \x1b[31m\u202e of y")
     assert "\x1b" not in str(found) + found._repr_html_()
     score = found.to_dict()["scores"]["genie3"]
     assert "\x1b" not in str(Ranking.load(saved_with(path, scores={"\x1b[31m": score})))
@@ -305,7 +305,7 @@ def test_texts_of_saved_rankings_are_known_or_escaped(tmp_path: Path) -> None:
 
 def test_text() -> None:
     lines = make(25).to_text(5).splitlines()
-    assert lines[0] == "25 features ranked for multi-target of u, v, 100 rows"
+    assert lines[0] == "25 features ranked for multi-target prediction of u, v, 100 rows"
     assert lines[3].split() == ["1", "feature_24", "25.00", "±", "2.50", "1–2", "1.000", "±", "2.500", "25"]
     assert len({len(line) for line in lines[2:8]}) == 1
     assert lines[8] == "… and 20 more features"
@@ -408,10 +408,10 @@ def test_importances_from_elsewhere_are_finite(value: float) -> None:
 @pytest.mark.parametrize(
     ("known", "line"),
     [
-        ({}, "1 features ranked for regression"),
-        ({"n_rows": 2000}, "1 features ranked for regression, 2,000 rows"),
-        ({"targets": ["y"], "n_rows": 7}, "1 features ranked for regression of y, 7 rows"),
-        ({"task": "unsupervised"}, "1 features ranked without a target"),
+        ({}, "1 feature ranked for regression"),
+        ({"n_rows": 2000}, "1 feature ranked for regression, 2,000 rows"),
+        ({"targets": ["y"], "n_rows": 7}, "1 feature ranked for regression of y, 7 rows"),
+        ({"task": "unsupervised"}, "1 feature ranked without a target"),
     ],
 )
 def test_what_is_known_of_importances_is_printed(known: dict[str, Any], line: str) -> None:

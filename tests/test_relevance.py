@@ -319,6 +319,8 @@ def test_a_pipeline_keeps_the_relevant_features() -> None:
 def test_as_many_features_as_a_pipeline_needs_are_kept() -> None:
     X, y = linear(n_rows=300)
     noise = np.random.default_rng(5).normal(size=300)
+    with pytest.warns(UserWarning, match="no feature is relevant at fdr=0.1.*at_least=1"):
+        fr.RelevantFeatures(ranker=fr.ForestRanker(**FOREST)).fit(X, noise)
     selector = fr.RelevantFeatures(ranker=fr.ForestRanker(**FOREST), at_least=2).fit(X, noise)
     result = selector.ranker_.result_
     assert result.relevant() == []

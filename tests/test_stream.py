@@ -424,7 +424,7 @@ def errors() -> Iterator[Any]:
     yield forest, (X.assign(a=np.inf), y), fr.DataError, "column 'a'"
     yield forest, (X, y.astype(str)), fr.SettingError, "'y' is nominal"
     yield forest, (X, good[["y", "b"]]), fr.DataError, "y: 2 targets"
-    yield forest, (X, y.where(y > 100)), fr.DataError, "20 of 20 rows have no target"
+    yield forest, (X, y.where(y > 100)), fr.DataError, "none of 20 rows has a target value"
     yield forest, (X, y, np.ones(20)), fr.DataError, "sample_weight"
     yield forest, (X, y.iloc[:5]), ValueError, "values for"
     yield relief, (X.assign(b="text"), y), fr.ColumnTypeError, "column 'b'"

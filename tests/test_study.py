@@ -543,7 +543,7 @@ def test_what_is_wrong_with_the_paths_of_a_study(
 
 def test_settings_that_do_not_suit_the_rows_name_the_ranker() -> None:
     rankers = {"forest": forest(), "few": forest(max_features=0.0)}
-    with pytest.raises(fr.SettingError, match=r"^rankers\.few: max_features: share 0"):
+    with pytest.raises(fr.SettingError, match=r"^rankers\.few: max_features: 0 is neither"):
         Study({"line": fr.Dataset(LINE, "y")}, rankers, splits=Repeated(n=1)).run()
 
 

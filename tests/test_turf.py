@@ -214,3 +214,22 @@ def test_wrong_priors_are_refused(priors: Any, message: str) -> None:
             fr.SettingError, match="class_priors: for one nominal target, the task is regression"
         ):
             fr.ReliefRanker("regression", class_priors="uniform").fit(X, y)
+
+
+@pytest.mark.parametrize("rule", ["nearest", "multisurf"])
+@pytest.mark.parametrize("step", [1, 0.5])
+def test_rank_intervals_do_not_contradict_each_other(rule: str, step: float) -> None:
+    sure = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(150, 5))
+        y = (X[:, 0] + 0.4 * rng.normal(size=150) > 0).astype(int)
+        ranker = fr.ReliefRanker("classification", neighborhood=rule, turf_step=step)
+        best, worst = ranker.fit(X, y).result_.score().rank_interval.T
+        for place in range(1, 6):
+            above = worst <= place
+            assert above.sum() <= place
+            if above.sum() == place:
+                sure += place == 1
+                assert best[~above].min(initial=9) > place
+    assert sure

@@ -31,6 +31,12 @@ def target_names(data: Any, target: Any) -> list[str] | None:
         return [target]
     if isinstance(target, Set):
         return sorted(target)
+    if getattr(getattr(data, "columns", None), "nlevels", 1) > 1:  # in pandas, tuples can be names
+        given = [target] if isinstance(target, tuple) else target
+        if isinstance(given, list) and all(
+            isinstance(name, tuple) and name in data.columns for name in given
+        ):
+            return [str(name) for name in given]
     if isinstance(target, Number) and hasattr(data, "columns") and target in list(data.columns):
         return [str(target)]  # in pandas, numbers can be names
     if not hasattr(target, "__len__") and np.ndim(target) == 0:

@@ -200,6 +200,10 @@ def open_csv(file: CSVFile, as_text: Iterable[str], temp_dir: Folder, *, is_part
         try:
             opened = _stream(file, block, None, {})
         except pa.ArrowInvalid as error:
+            if path.stat().st_size == 0:
+                raise DataError(
+                    f"{path}: the file is empty; give one with names of columns, and rows"
+                ) from None
             what = _explain_ragged(partial(_stream, file, block, None, {}), str(error))
             raise DataError(f"{path}: {what or error}") from None
         except UnicodeDecodeError:

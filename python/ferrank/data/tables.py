@@ -150,7 +150,7 @@ def as_table(data: Any) -> Any:
             for name, kind in data.dtypes.items():
                 if kind.kind == "O":
                     _check_nesting(data[name], f"table: column '{name}'")
-            return pa.Table.from_pandas(_without_intervals(data), preserve_index=False)
+            return pa.Table.from_pandas(_without_intervals(_dense(data)), preserve_index=False)
         if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
             _check_nesting(data, "table")
             return pa.Table.from_pylist(data)
@@ -164,7 +164,7 @@ def as_table(data: Any) -> Any:
         text = "; ".join(str(part) for part in error.args)
         if "expected length" in text:
             raise DataError(f"table: {text}; give all columns as many rows") from error
-        raise ColumnTypeError(f"table: {text}; use one type in a column, or drop it") from error
+        raise ColumnTypeError(f"table: {text}; {_advice(text)}, or drop it") from error
     except FerrankError:
         raise
     except Exception as error:  # columns may be of any library
@@ -181,6 +181,15 @@ def as_table(data: Any) -> Any:
         f"data: cannot rank a {type(data).__module__}.{type(data).__qualname__}; use a path, a NumPy or "
         "SciPy array, or a table that speaks Arrow (pyarrow, pandas, a collected polars frame, DuckDB)"
     )
+
+
+def _advice(text: str) -> str:
+    """Return what would do where pyarrow refuses a column with ``text``."""
+    if "complex" in text:
+        return "use real numbers, such as its real and imaginary part"
+    if text.startswith(("Expected bytes", "Could not convert")):
+        return "it mixes text with other values: use one type, such as astype(str)"
+    return "use one type in a column"
 
 
 def arrow_table(data: Any) -> pa.Table:
@@ -214,6 +223,12 @@ def check_names(names: Iterable[Any], source: str, what: str = "columns") -> Non
             raise DataError(
                 f"{source}: two {what} are called '{name}' (numbers {places[name]} and {place}); rename one"
             )
+
+
+def _dense(frame: Any) -> Any:
+    """Return a pandas frame whose sparse columns are dense, as Arrow has them."""
+    sparse = {name: kind.subtype for name, kind in frame.dtypes.items() if str(kind).startswith("Sparse[")}
+    return frame.astype(sparse) if sparse else frame
 
 
 def _without_intervals(frame: Any) -> Any:

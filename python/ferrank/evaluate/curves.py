@@ -305,7 +305,9 @@ def curves(
     )
     random_state = seed_of_splits(random_state)
     if rankers is not None:
-        kind_of(rankers, Mapping, "rankers", "a mapping of names to rankers")
+        kind_of(
+            rankers, Mapping, "rankers", "a mapping of names to rankers, such as {'forest': ForestRanker()}"
+        )
     if scoring is not None and not callable(scoring):
         raise SettingError(
             f"scoring: {scoring!r} is no function; use one of true and predicted values, or None"

@@ -674,8 +674,8 @@ class JointPlan(Plan):
             )
         if isinstance(self.n_estimators, numbers.Integral) and self.n_estimators < LEAST_TREES:
             raise SettingError(
-                f"n_estimators: {self.n_estimators} trees are too few for p-values; use {LEAST_TREES} or "
-                "more, or ranker='forest'"
+                f"n_estimators: {self.n_estimators} trees are too few for p-values, which the joint ranker "
+                f"computes; use {LEAST_TREES} or more, or ranker='forest' with its settings alone"
             )
         if isinstance(self.target_draws, numbers.Integral) and self.target_draws < LEAST_DRAWS:
             raise SettingError(

@@ -126,8 +126,9 @@ def unknown_setting(setting: str, own: Iterable[str], ranker: str, within: str =
     """
     others = [other for other, plan in PLANS.items() if setting in plan._defaults()]
     if others:
-        given = "" if within == "{}" else f": {within.format(setting)}"
-        hint = f"it is one of ranker='{others[0]}'{given}"
+        hint = "it is one of " + " and ".join(f"ranker='{other}'" for other in others)
+        if within != "{}":
+            hint = f"give it to a ranker that has it, such as {within.format(setting)}"
     else:
         own, of_all = list(own), _settings_of_all()
         near = _meant(setting, own, of_all)

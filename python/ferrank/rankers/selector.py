@@ -1,5 +1,6 @@
 """Selection of the relevant features, for pipelines of scikit-learn."""
 
+import warnings
 from inspect import signature
 from typing import Any, Self
 
@@ -107,7 +108,12 @@ class RelevantFeatures(_Suggesting, MetaEstimatorMixin, SelectorMixin, BaseEstim
         given = ranker_of("joint" if self.ranker is None else self.ranker, WITH_P_VALUES)
         ranker = clone(kind_of(given, Ranker, "ranker", "a ranker"))
         self.ranker_ = ranker.fit(X, y) if groups is None else ranker.fit(X, y, groups=groups)
-        self.ranker_.result_.relevant(self.fdr, self.dependence)
+        if not self.ranker_.result_.relevant(self.fdr, self.dependence) and not self.at_least:
+            warnings.warn(
+                f"no feature is relevant at fdr={self.fdr:g}, and none is selected, which models refuse; "
+                "at_least=1 keeps the best one",
+                stacklevel=2,
+            )
         self.n_features_in_ = self.ranker_.n_features_in_
         if hasattr(self.ranker_, "feature_names_in_"):
             self.feature_names_in_ = self.ranker_.feature_names_in_

@@ -86,7 +86,8 @@ def turf(
     """Return the ranking by TuRF; ``rank(dropped, iteration)`` ranks the features that are not dropped.
 
     The first score says which features leave. Errors are those of a feature's last iteration, given the
-    features that it had. Rank intervals include the uncertainty of which features are eliminated.
+    features that it had. By rank intervals, a feature that left may be better than one that stayed if the
+    iteration after which it left does not say which of both is better.
     """
     rankings = [rank([], 0)]
     first = rankings[0]
@@ -120,14 +121,29 @@ def _score(parts: list[tuple[Ints, Ranking]], name: str) -> ScoreRanking:
     importance = combined([(features, one.importances(name)) for features, one in parts], n_features)
     rank = 1 + n_features - np.searchsorted(np.sort(importance), importance, side="right")
     errors = np.full((2, n_features), np.nan)
-    best, worst = rank.copy(), rank.copy()
-    n_kept = [len(features) for features, _ in parts[1:]] + [0]
-    for (features, ranking), kept in zip(parts, n_kept, strict=True):
+    for features, ranking in parts:
         own = ranking.scores[name]
         errors[:, features] = own.standard_error, own.monte_carlo_error
-        own_best, own_worst = own.rank_interval.T.astype(rank.dtype)
-        # What may survive this iteration may become the best; what may be eliminated may rank as it does now
-        best[features] = np.where(own_best <= kept, 1, own_best)
-        worst[features] = np.maximum(worst[features], np.where(own_worst <= kept, 0, own_worst))
-    interval = np.column_stack([np.minimum(best, rank), worst]).astype(np.uint32)
+    best, worst = _rank_bounds(
+        [(features, one.scores[name].rank_interval.astype(rank.dtype)) for features, one in parts], n_features
+    )
+    interval = np.column_stack([np.minimum(best, rank), np.maximum(worst, rank)]).astype(np.uint32)
     return ScoreRanking(importance, errors[0], errors[1], rank.astype(np.uint32), interval)
+
+
+def _rank_bounds(rounds: list[tuple[Ints, Ints]], n_features: int) -> tuple[Ints, Ints]:
+    """Return the best and the worst rank of each feature, given those of each iteration among its features.
+
+    Two features are compared in the last iteration that has both. One is surely the better of them if its
+    worst rank there is before the best rank of the other.
+    """
+    features, own = rounds[-1]
+    best, worst = np.empty(n_features, dtype=own.dtype), np.empty(n_features, dtype=own.dtype)
+    best[features], worst[features] = own.T
+    for (features, own), (stay, _) in zip(rounds[-2::-1], rounds[:0:-1], strict=True):
+        stays = np.isin(features, stay)
+        (best_left, worst_left), (best_here, worst_here) = own[~stays].T, own[stays].T
+        best[features[~stays]], worst[features[~stays]] = best_left, worst_left
+        best[stay] += np.searchsorted(np.sort(worst_left), best_here, side="left")
+        worst[stay] += np.searchsorted(np.sort(best_left), worst_here, side="right")
+    return best, worst

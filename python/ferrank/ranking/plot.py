@@ -24,6 +24,7 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 _BAR_INCHES = 0.24
 _PANEL_INCHES = 5.0
+_MOST_BESIDE = 3
 _COLOURS = ("#2f6f9f", "#c2703d", "#4d8b57", "#8a5a9e")
 
 
@@ -80,11 +81,15 @@ def plot(
         _show_as_written([ax.title, *ax.get_yticklabels()])
         return cast("Figure", ax.get_figure(root=True))
     shown = min(top, len(ranking.features))
-    size = (_PANEL_INCHES * len(names), 1.5 + _BAR_INCHES * max(shown, 4))
+    n_beside = min(len(names), _MOST_BESIDE)
+    n_rows = -(-len(names) // n_beside)
+    size = (_PANEL_INCHES * n_beside, 0.7 + n_rows * (0.8 + _BAR_INCHES * max(shown, 4)))
     figure = need_matplotlib()(figsize=size, dpi=150, layout="constrained")
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
-    for number, (axes, name) in enumerate(zip(panels, names, strict=True)):
+    panels = figure.subplots(n_rows, n_beside, squeeze=False).ravel()
+    for number, (axes, name) in enumerate(zip(panels, names, strict=False)):
         _panel(axes, ranking, name, top, _COLOURS[number % len(_COLOURS)])
+    for unused in panels[len(names) :]:
+        unused.remove()
     figure.suptitle(f"{shorten(ranking.task)}, {ranking.n_rows:,} rows: {_targets(ranking)}", fontsize=10)
     legend = "Whiskers: one standard error."
     if ranking.relevance is not None:

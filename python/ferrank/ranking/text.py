@@ -69,6 +69,15 @@ def _common_words(first: str, last: str) -> int:
     return max(first.rfind(mark, 0, differ) for mark in "_ .-/:") + 1
 
 
+def counted(number: int, noun: str) -> str:
+    """Return how many there are.
+
+    >>> counted(1, "row"), counted(2_000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return lines of columns that end below each other.
 
@@ -120,17 +129,24 @@ def html_table(ranking: "Ranking", top: int) -> str:
     return f"<table><thead>{row(head, 'th')}</thead><tbody>{rows}</tbody></table>"
 
 
+_PURPOSES = {
+    "multi-target": "multi-target prediction",
+    "multi-label": "multi-label classification",
+    "hierarchical": "hierarchical classification",
+}
+
+
 def heading(ranking: "Ranking") -> str:
     """Return what is ranked, for what, by how many rows, as far as it is known."""
-    purpose = f"for {shorten(ranking.task)}"
+    purpose = f"for {_PURPOSES.get(ranking.task, shorten(ranking.task))}"
     if ranking.targets:
         purpose += " of " + ", ".join(shorten(name) for name in ranking.targets[:3])
         if len(ranking.targets) > 3:
             purpose += f" and {len(ranking.targets) - 3:,} more"
     elif ranking.task == "unsupervised":
         purpose = "without a target"
-    rows = f", {ranking.n_rows:,} rows" if ranking.n_rows else ""
-    return f"{len(ranking.features):,} features ranked {purpose}{rows}"
+    rows = f", {counted(ranking.n_rows, 'row')}" if ranking.n_rows else ""
+    return f"{counted(len(ranking.features), 'feature')} ranked {purpose}{rows}"
 
 
 def _shown_q(value: float) -> str:
@@ -270,7 +286,8 @@ def _verdicts(relevance: "Relevance", settings: Mapping[str, Any]) -> str:
     if not any(counts.values()):
         return "no feature is better than chance in these rows"
     line = (
-        f"{counts['relevant']:,} of {len(verdicts):,} features are relevant: q is at most {relevance.fdr:g}, "
+        f"{counts['relevant']:,} of {counted(len(verdicts), 'feature')} "
+        f"{'is' if counts['relevant'] == 1 else 'are'} relevant: q is at most {relevance.fdr:g}, "
         "the share of false ones to expect among them"
     )
     line += f"; {counts['undecided']:,} undecided: {_what_may_tell(settings)}" if counts["undecided"] else ""
@@ -295,7 +312,7 @@ def _what_may_tell(settings: Mapping[str, Any]) -> str:
 def _footer(ranking: "Ranking", top: int) -> list[str]:
     lines = []
     if len(ranking.features) > top:
-        lines.append(f"… and {len(ranking.features) - top:,} more features")
+        lines.append(f"… and {counted(len(ranking.features) - top, 'more feature')}")
     return [*lines, "", *notes(ranking, top)]
 
 

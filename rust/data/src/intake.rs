@@ -126,6 +126,12 @@ impl Counts {
         if self.unlabelled == 0 || unlabelled != Unlabelled::Error {
             return Ok(());
         }
+        if self.unlabelled == self.rows {
+            return Err(Error::Data(format!(
+                "{name}: none of {} rows has a target value; fill some in, or give another target",
+                self.rows
+            )));
+        }
         Err(Error::Data(format!(
             "{name}: {} of {} rows have no target value; leave them out with unlabelled=\"ignore\", let them take part \
              with unlabelled=\"use\" in a forest (with supervision=0.5, for example) or in Relief, or fill them in",

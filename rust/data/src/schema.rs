@@ -587,7 +587,10 @@ impl<'a> Resolver<'a> {
             };
         }
         if columns.is_empty() {
-            return Err(Error::Setting(format!("target: no target was given for {}", self.source)));
+            return Err(Error::Setting(format!(
+                "target: no target was given for {}; name it, or ask for the task unsupervised",
+                self.source
+            )));
         }
         Ok(columns)
     }

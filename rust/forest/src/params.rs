@@ -209,10 +209,13 @@ impl ForestParams {
         check(self.max_depth != Some(0), "max_depth: 0; use at least 1, or none for no limit")?;
         check((2..=65_535).contains(&self.max_bins), format!("max_bins: {} is not in 2 … 65535", self.max_bins))?;
         if let Some(MaxFeatures::Share(share)) = self.max_features {
-            check(is_share(share), format!("max_features: share {share} is not in (0, 1]"))?;
+            check(
+                is_share(share),
+                format!("max_features: {share} is neither a number of features nor a share in (0, 1]"),
+            )?;
         }
         if let MaxSamples::Share(share) = self.max_samples {
-            check(is_share(share), format!("max_samples: share {share} is not in (0, 1]"))?;
+            check(is_share(share), format!("max_samples: {share} is neither a number of rows nor a share in (0, 1]"))?;
         }
         check(!self.decay.is_empty(), "decay: none given; use 0.5, or several in (0, 1]")?;
         for (i, &decay) in self.decay.iter().enumerate() {

@@ -246,9 +246,10 @@ impl Iterations {
         match self {
             Iterations::All => Ok(()),
             Iterations::Count(count) => check(count > 0, format!("{setting}: 0; use at least 1")),
-            Iterations::Share(share) => {
-                check(share > 0.0 && share <= 1.0, format!("{setting}: share {share} is not in (0, 1]"))
-            }
+            Iterations::Share(share) => check(
+                share > 0.0 && share <= 1.0,
+                format!("{setting}: {share} is neither a number of rows nor a share in (0, 1]"),
+            ),
         }
     }
 }

@@ -123,12 +123,14 @@ def worst(source: Source, roles: dict[str, Any]) -> list[Finding]:
         return []  # The ranking says so.
     features, targets = _read(table, source, roles)
     found = [finding for feature in features for finding in of_column(feature)]
+    constant = [finding for finding in found if finding.kind == "constant"]
     for target in targets:
         found += [*leaks(features, target), *many_classes(target)]
     worst = [finding for finding in found if finding.kind in _WORST]
-    # Further rows may have other values.
-    constant = [] if len(table) == MOST_ROWS else [target for target in targets if target.n_distinct < 2]
-    return _joined([*worst, *map(_constant_target, constant)])
+    if len(table) == MOST_ROWS:  # Further rows may have other values.
+        return _joined(worst)
+    worst += constant if len(constant) == len(features) else []
+    return _joined([*worst, *_constant_targets(targets)])
 
 
 def _named_in(findings: list[Finding], *kinds: str) -> set[str]:
@@ -142,13 +144,12 @@ def _read(table: pa.Table, source: Source, roles: dict[str, Any]) -> tuple[list[
 
 
 def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) -> list[Finding]:
-    found: list[Finding] = []
+    found = _constant_targets(targets)
     for target in targets:
         if (infinite := infinity(target)) is not None:
             found.append(infinite)
             continue
         if target.n_distinct < 2:
-            found.append(_constant_target(target))
             continue
         many = list(many_classes(target))
         found += [*leaks(features, target), *many]
@@ -160,10 +161,13 @@ def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) 
     return found
 
 
-def _constant_target(target: Column) -> Finding:
-    return Finding(
-        "constant", [target.name], "the target has one value or none", "nothing tells it; leave it out"
-    )
+def _constant_targets(targets: list[Column]) -> list[Finding]:
+    advice = "give another one" if len(targets) == 1 else "leave it out"
+    return [
+        Finding("constant", [target.name], "the target has one value or none", f"nothing tells it; {advice}")
+        for target in targets
+        if target.n_distinct < 2
+    ]
 
 
 def _joined(findings: list[Finding]) -> list[Finding]:
