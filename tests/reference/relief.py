@@ -418,3 +418,53 @@ def over_pairs(
 def given(joint: np.ndarray, condition: float) -> np.ndarray:
     """Probability of something given a condition, from that of both."""
     return joint / condition if condition > NOTHING else np.zeros_like(joint)
+
+
+def adjusted(
+    features: Sequence[Feature],
+    covariates: Sequence[Feature],
+    target_distance: np.ndarray,
+    *,
+    k: int = 10,
+    sigma: float | None = None,
+    rule: str = "nearest",
+    groups: Sequence | None = None,
+    row_weights: Sequence[float] | None = None,
+) -> np.ndarray:
+    """Le et al. 2020 in the terms of RReliefF: over the weighted pairs, the covariance of a feature's
+    difference and what least squares on the covariates' leaves of the distance of the targets, over
+    p (1 - p).
+
+    Where the targets of all pairs or of none differ, the importance is RReliefF's.
+    """
+    rows = range(len(target_distance))
+    own = np.ones(len(rows)) if row_weights is None else np.array(row_weights, dtype=float)
+    distances = row_distances(features, None, row_weights)
+    if rule == "nearest":
+        sides = [(1, [nearest(distances[r], others(r, rows, groups), k) for r in rows])]
+    else:
+        near, far = zip(*(near_and_far(distances, r, rule, groups, row_weights) for r in rows), strict=True)
+        sides = [(1, near), (-1, far)] if rule.endswith("_star") else [(1, near)]
+    total = np.zeros(len(features))
+    for sign, lists in sides:
+        pairs = [
+            (r, j, own[r] * share)
+            for r, found in zip(rows, lists, strict=True)
+            for j, share in zip(found, shares(found, sigma, own), strict=True)
+        ]
+        if not pairs:
+            continue
+        r, j, weight = (np.array(values) for values in zip(*pairs, strict=True))
+        weight = weight / weight.sum()
+        d_f = np.array([differences(one, None, row_weights)[r, j] for one in features])
+        d_c = np.array([np.ones(len(r)), *(differences(one, None, row_weights)[r, j] for one in covariates)])
+        d_y = target_distance[r, j]
+        p = weight @ d_y
+        if p < NOTHING or 1 - p < NOTHING:
+            both = d_f @ (weight * d_y)
+            total += sign * (given(both, p) - given(d_f @ weight - both, 1 - p))
+            continue
+        root = np.sqrt(weight)
+        fit, *_ = np.linalg.lstsq((root * d_c).T, root * d_y, rcond=1e-7)
+        total += sign * (d_f @ (weight * (d_y - fit @ d_c))) / (p * (1 - p))
+    return total

@@ -87,12 +87,22 @@ def _features_of_distance(text: str) -> list[str] | dict[str, float]:
     return {name: _weight(number) for name, _, number in parts}
 
 
+def _names(text: str) -> list[str]:
+    """Parse names of features.
+
+    >>> _names("age,sex")
+    ['age', 'sex']
+    """
+    return text.split(",")
+
+
 # argparse puts these names into its messages.
 count_or_share.__name__ = "number or share"
 max_features.__name__ = "sqrt, log2, auto, all, number or share"
 positive.__name__ = "whole number above 0"
 _weight.__name__ = "weight"
 _features_of_distance.__name__ = "names, or weights by name"
+_names.__name__ = "names"
 _priors.__name__ = "empirical, uniform, or numbers by class"
 number_or_none.__name__ = "number or none"
 
@@ -506,6 +516,13 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
         metavar="F",
         help="features whose differences say which rows are near, such as a,b, or weights, such as "
         "a=1,b=0.5; all features are ranked; default: all, with weight 1",
+    )
+    setting(
+        "--covariates",
+        type=_names,
+        metavar="C",
+        help="features that importances are adjusted for, such as age,sex; they do not count in distances "
+        "and are not ranked",
     )
     setting(
         "--scaling",

@@ -81,8 +81,27 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
     def _keep(self, result: Ranking) -> None:
         """Set the fitted attributes."""
         self.result_ = result
-        self.feature_importances_ = result.importances()
-        self.ranking_ = result.ranks()
+        importances, ranks = result.importances(), result.ranks()
+        if self._unranked():
+            places = self._places_ranked(len(result.features))
+            all_importances = np.zeros(places.size)
+            all_ranks = np.full(places.size, len(importances) + 1, dtype=ranks.dtype)
+            all_importances[places], all_ranks[places] = importances, ranks
+            importances, ranks = all_importances, all_ranks
+        self.feature_importances_, self.ranking_ = importances, ranks
+
+    def _unranked(self) -> list[str | int]:
+        """Return the features that have a role other than to be ranked, by name or position."""
+        return []
+
+    def _places_ranked(self, n_ranked: int) -> np.ndarray[Any, Any]:
+        """Return a mask of the features that are ranked, of all that the ranker was fitted on."""
+        unranked = self._unranked()
+        names = getattr(self, "feature_names_in_", None)
+        mask = np.ones(n_ranked + len(unranked), dtype=bool)
+        known = [f"x{i}" for i in range(mask.size)] if names is None else list(names)
+        mask[[known.index(one) if isinstance(one, str) else one for one in unranked]] = False
+        return mask
 
     def _examples(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, like: dict[str, Any] | None = None
@@ -136,16 +155,17 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         roles["categorical_features"] = categorical_names(self.categorical_features, names)
         as_labels = holds_label_sets(roles["task"], roles["hierarchy"])
         partitions = Partitions.joined(X, y, sample_weight, groups, scheduler, as_labels=as_labels)
-        self._keep(self._rank_partitions(partitions, roles, scheduler, progress))
-        self.n_features_in_ = len(self.result_.features)
+        result = self._rank_partitions(partitions, roles, scheduler, progress)
+        self.n_features_in_ = len(result.features) + len(self._unranked())
         if is_frame:
-            self.feature_names_in_ = np.array(self.result_.features, dtype=object)
+            self.feature_names_in_ = np.array(names if self._unranked() else result.features, dtype=object)
+        self._keep(result)
         self._count_selected()
         return self
 
     def _count_selected(self) -> int:
         """Return the number of features to keep, computed as by scikit-learn's RFE."""
-        wanted, n_features = self.n_features_to_select, int(self.n_features_in_)
+        wanted, n_features = self.n_features_to_select, int(self.n_features_in_) - len(self._unranked())
         if wanted is None:
             return max(1, n_features // 2)
         if isinstance(wanted, numbers.Integral) and 1 <= wanted <= n_features:
@@ -160,7 +180,8 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> np.ndarray[Any, Any]:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.result_.order()[: self._count_selected()]] = True
+        places = np.flatnonzero(self._places_ranked(len(self.result_.features)))
+        mask[places[self.result_.order()[: self._count_selected()]]] = True
         return mask
 
     def __sklearn_tags__(self) -> Tags:

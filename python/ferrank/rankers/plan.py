@@ -340,6 +340,7 @@ class ReliefPlan(EnginePlan):
     turf_features: int | float
     max_samples: int | float | None = None
     distance_features: Any = None
+    covariates: Any = None
     target_draws: int
     class_priors: Any
     scores: Any
@@ -367,6 +368,7 @@ class ReliefPlan(EnginePlan):
             "target_distance": [] if self.target_distance is None else listed(self.target_distance),
             "class_priors": _priors(self.class_priors),
             "distance_features": _features_of_distance(self.distance_features),
+            "covariates": _covariates(self.covariates),
             "unlabelled": used if self.unlabelled is None else self.unlabelled,
             "influence": _INFLUENCE if self.influence is None else self.influence,
         }
@@ -390,7 +392,8 @@ class ReliefPlan(EnginePlan):
         if self.turf_step is None:
             return super()._rank_source(source, roles, progress, resume, profile)
         once = self._iteration()
-        weights = self._distance_weights(source, roles)
+        once.covariates = covariates = self._covariate_names(source, roles)
+        weights = self._distance_weights(source, roles, len(covariates))
         if self.max_samples is not None:
             # All iterations rank the same rows, which are read once where they fit in memory.
             settings = once._settings()
@@ -430,6 +433,12 @@ class ReliefPlan(EnginePlan):
                 "and those of a dask collection are not; leave one of the two out"
             )
 
+        if any(not isinstance(one, str) for one in _covariates(self.covariates)):
+            raise SettingError(
+                "covariates: with turf_step positions change where features leave; give the names, or leave "
+                "turf_step out"
+            )
+
         def rank(dropped: list[str], iteration: int) -> Ranking:
             folder = None if resume is None else posixpath.join(os.fspath(resume), str(iteration))
             return once._rank_partitions(partitions, _without(roles, dropped), scheduler, progress, folder)
@@ -452,7 +461,18 @@ class ReliefPlan(EnginePlan):
         once.turf_step, once.turf_features = _OF_TURF.values()
         return once
 
-    def _distance_weights(self, source: Source, roles: dict[str, Any]) -> dict[str, float] | None:
+    def _covariate_names(self, source: Source, roles: dict[str, Any]) -> list[str]:
+        """Return the covariates by name: positions change where features leave."""
+        given = _covariates(self.covariates)
+        names = [name for name, _ in source.resolve(roles)["features"]] if given else []
+        for one in given:
+            if not isinstance(one, str) and not 0 <= one < len(names):
+                raise SettingError(f"covariates: position {one} is not in 0 … {len(names) - 1}")
+        return [one if isinstance(one, str) else names[one] for one in given]
+
+    def _distance_weights(
+        self, source: Source, roles: dict[str, Any], n_covariates: int
+    ) -> dict[str, float] | None:
         """Return the features that count in distances, of which one is left after TuRF for sure."""
         given = _features_of_distance(self.distance_features)
         if given is None:
@@ -460,12 +480,13 @@ class ReliefPlan(EnginePlan):
         features = [name for name, _ in source.resolve(roles)["features"]]
         found = _core.distance_weights(given, features)
         weights = {name: weight for name, weight in zip(features, found, strict=True) if weight > 0}
-        leaving = len(features) - sizes(len(features), self.turf_step, self.turf_features)[-1]
+        n_ranked = max(1, len(features) - n_covariates)
+        leaving = n_ranked - sizes(n_ranked, self.turf_step, self.turf_features)[-1]
         if leaving >= len(weights):
             raise SettingError(
-                f"distance_features: TuRF leaves out {leaving} of {len(features)} features, which may be all "
+                f"distance_features: TuRF leaves out {leaving} of {n_ranked} features, which may be all "
                 f"{len(weights)} that distances are made of; give at least {leaving + 1} features a weight, "
-                f"use turf_features={len(features) - len(weights) + 1} or more, or leave one of the two out"
+                f"use turf_features={n_ranked - len(weights) + 1} or more, or leave one of the two out"
             )
         return weights
 
@@ -496,6 +517,21 @@ def _features_of_distance(given: Any) -> Any:
     if all(isinstance(one, bool | np.bool_) for one in features):
         return [bool(one) for one in features]
     return [_feature_of_distance(one) for one in features]
+
+
+def _covariates(given: Any) -> list[str | int]:
+    """Return the covariates as the engine takes them: names and positions."""
+    if given is None:
+        return []
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise SettingError(f"covariates: {given!r} is not a list; use a list of names or positions")
+    found: list[str | int] = []
+    for one in given:
+        is_position = isinstance(one, int | np.integer) and not isinstance(one, bool)
+        if not isinstance(one, str) and not is_position:
+            raise SettingError(f"covariates: {one!r} is neither a name nor a position")
+        found.append(str(one) if isinstance(one, str) else int(one))
+    return found
 
 
 def _feature_of_distance(one: Any) -> str | int:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from ferrank.data.categories import FROM_DTYPE, CategoricalFeatures
-from ferrank.rankers.plan import ReliefPlan
+from ferrank.rankers.plan import ReliefPlan, _covariates
 from ferrank.rankers.streaming import StreamRanker
 
 __all__ = ["ReliefRanker"]
@@ -85,6 +85,13 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         features replaces that of the targets (``unlabelled="use"``), it is this distance. A feature that
         ``turf_step`` leaves out is out of the distance, too; there must be more features in the distance than
         leave. None gives all features weight 1.
+    covariates : sequence of str or int, optional
+        Features, by name or position, that importances are adjusted for, such as age, sex or a batch, in the
+        spirit of NPDR [9]_: a feature must tell more about the distance of the targets than the differences
+        in the covariates do. Covariates do not count in the distance of rows, and are not ranked; a
+        covariate that follows from those before it has no effect. Classes are then ranked by RReliefF with
+        distance 0 or 1 and neighbors of all classes, as with ``target_draws``. See Notes for the formula. Not
+        with ``target_draws``, ``unlabelled="use"``, ``class_priors`` and the score ``myopic``.
     scaling : {"range", "rank"}, default="range"
         How numeric features and targets are scaled to [0, 1]. "range" divides differences by the range of the
         feature [1]_; a single outlier then makes all other differences small. "rank" replaces each value by
@@ -179,9 +186,10 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     result_ : Ranking
         Importances, standard errors and ranks for each score.
     ranking_ : ndarray of shape (n_features,)
-        Ranks under the first score; 1 is the most important feature.
+        Ranks under the first score; 1 is the most important feature. Covariates come after all others.
     feature_importances_ : ndarray of shape (n_features,)
-        Importances under the first score, in [-1, 1]; in [-2, 2] where far rows count.
+        Importances under the first score, in [-1, 1]; in [-2, 2] where far rows count. 0 for covariates, of
+        which nothing is left once adjusted for themselves.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -204,6 +212,11 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     So a row of weight 2 is as good as two rows that are no neighbors of each other (``groups``), but for one
     thing: ``n_neighbors`` and the ranks of ``sigma`` count rows, however heavy. The 10 nearest rows are 10
     rows, and 5 if each is there twice. Standard errors are those of rows that are drawn with their weights.
+
+    With ``covariates`` C, the importance of feature f over the weighted pairs of a row and its neighbor is
+    (cov(d_f, d_Y) - Σ_c b_c cov(d_f, d_c)) / (p (1 - p)), where d are differences and distances, p is the
+    mean of d_Y, and b are the least-squares coefficients of d_Y on the d_c of the same pairs. Without
+    covariates that is the importance of RReliefF. Far rows, where they count, are adjusted on their own.
 
     scikit-rebate gives the same importances for two classes, but for these differences: its SURF and SURF*
     include the distance 0 of each row from itself in the mean of all pairs; far rows of MultiSURF* count by
@@ -231,6 +244,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     .. [7] R. J. Urbanowicz, R. S. Olson, P. Schmitt, M. Meeker, J. H. Moore, "Benchmarking relief-based
        feature selection methods for bioinformatics data mining", Journal of Biomedical Informatics 85, 2018.
     .. [8] J. H. Moore, B. C. White, "Tuning ReliefF for genome-wide genetic analysis", EvoBIO, 2007.
+    .. [9] T. T. Le, B. A. Dawkins, B. A. McKinney, "Nearest-neighbor Projected-Distance Regression (NPDR) for
+       detecting network interactions with adjustments for multiple tests and confounding",
+       Bioinformatics 36, 2020.
 
     Examples
     --------
@@ -258,6 +274,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         turf_step: int | float | None = None,
         turf_features: int | float = 0.1,
         distance_features: Iterable[Any] | Mapping[Any, float] | None = None,
+        covariates: Iterable[Any] | None = None,
         scaling: Literal["range", "rank"] = "range",
         missing: Literal["expected", "informative"] = "expected",
         target_distance: str | Sequence[str] | None = None,
@@ -294,6 +311,7 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         self.turf_step = turf_step
         self.turf_features = turf_features
         self.distance_features = distance_features
+        self.covariates = covariates
         self.scaling = scaling
         self.missing = missing
         self.target_distance = target_distance
@@ -318,6 +336,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         self.block_rows = block_rows
         self.reservoir_rows = reservoir_rows
         self.half_life = half_life
+
+    def _unranked(self) -> list[str | int]:
+        return _covariates(self.covariates)
 
     def fit(
         self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, *, client: Any = None

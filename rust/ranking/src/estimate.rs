@@ -88,6 +88,14 @@ impl Estimate {
         average
     }
 
+    /// The estimates of the features at `places` alone.
+    pub fn select(mut self, places: &[usize]) -> Self {
+        for values in [&mut self.mean, &mut self.monte_carlo, &mut self.sampling] {
+            *values = places.iter().map(|&place| values[place]).collect();
+        }
+        self
+    }
+
     /// Ranks the features by their mean.
     pub fn rank(self, score: &str) -> ScoreRanking {
         let root = |variances: &[f64]| -> Vec<f64> { variances.iter().map(|variance| variance.sqrt()).collect() };

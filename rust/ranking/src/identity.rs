@@ -110,7 +110,11 @@ impl Identity {
 
     /// The ranking that the parts of each of the [`populations`](Self::populations) give.
     pub(crate) fn ranking(&self, populations: &[Vec<Part<'_>>]) -> Result<Ranking> {
-        let names = |columns: &[Column]| columns.iter().map(|column| column.name.clone()).collect();
+        let names = |columns: &[Column]| columns.iter().map(|column| column.name.clone()).collect::<Vec<String>>();
+        let features = match self.ranker.ranked_features(&self.data) {
+            None => names(&self.data.features),
+            Some(ranked) => ranked.into_iter().map(|place| self.data.features[place].name.clone()).collect(),
+        };
         let mut scores = self.ranker.scores(&self.data, populations)?;
         let model_error = self.ranker.model_error(&self.data, populations);
         if model_error.as_ref().is_ok_and(|errors| !ModelError::any_is_better(errors, 1.0 - CONFIDENCE)) {
@@ -121,7 +125,7 @@ impl Identity {
             task: self.data.task,
             n_rows: self.data.rows,
             n_unlabelled: self.data.unlabelled,
-            features: names(&self.data.features),
+            features,
             targets: names(&self.data.targets),
             relevance: self.ranker.relevance(&self.data, populations),
             scores,

@@ -185,6 +185,11 @@ pub trait Ranker: fmt::Debug + Send + Sync + 'static {
     /// [`Error::Data`](ferrank_runtime::Error::Data) if a score has no contribution.
     fn scores(&self, data: &RunData, populations: &[Vec<Part<'_>>]) -> Result<Vec<ScoreRanking>>;
 
+    /// The positions of the features that the scores rank, ascending; `None` for all.
+    fn ranked_features(&self, _data: &RunData) -> Option<Vec<usize>> {
+        None
+    }
+
     /// How well the model behind the importances predicts each target, from the contributions of each population;
     /// otherwise the reason why that is not known.
     fn model_error(

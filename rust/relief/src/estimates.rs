@@ -95,9 +95,14 @@ pub(super) fn scores(
                 let is_known = data.groups.is_none() && outline.has_groups;
                 for iterations in &params.n_iterations {
                     let (blocks, share) = first_blocks(data, params, blocks, *iterations)?;
+                    let ranked = ranked_features(data, params);
                     let estimates = importances(blocks, &outline, 0)
                         .map(|linear| linear.estimate(blocks, &outline, share, data.rows))
-                        .map(|estimate| if is_known { estimate } else { estimate.without_sampling() });
+                        .map(|estimate| if is_known { estimate } else { estimate.without_sampling() })
+                        .map(|estimate| match &ranked {
+                            Some(ranked) => estimate.select(ranked),
+                            None => estimate,
+                        });
                     let several = if params.n_iterations.len() > 1 { format!("_m{iterations}") } else { String::new() };
                     let names = outline.names(&several);
                     scores.extend(estimates.zip(names).map(|(estimate, name)| estimate.rank(&name)));
@@ -112,6 +117,13 @@ pub(super) fn scores(
         }
     }
     Ok(scores)
+}
+
+/// The positions of the features that are ranked: all but the covariates. `None` for all.
+pub(super) fn ranked_features(data: &RunData, params: &ReliefParams) -> Option<Vec<usize>> {
+    let covariates = params.covariates_of_run(data);
+    let ranked = || (0..data.features.len()).filter(|place| !covariates.contains(place)).collect();
+    (!covariates.is_empty()).then(ranked)
 }
 
 /// The entropy, in bits, below which a feature says nothing by itself to Relief: 96 of 100 rows have the same value.
@@ -165,11 +177,11 @@ fn first_blocks<'b, 'a>(
 
 /// The sums of a block of queries, or what a group of rows makes of them.
 #[derive(Clone, Copy)]
-struct Slot<'a> {
+pub(crate) struct Slot<'a> {
     /// n_schemes; number of queries, less the influence that their pairs miss to 1.
-    queries: &'a [f64],
-    /// n_schemes x n_metrics; distances of the targets.
-    targets: &'a [f64],
+    pub(crate) queries: &'a [f64],
+    /// n_schemes x n_distances; distances of the targets, and in the covariates.
+    pub(crate) targets: &'a [f64],
     vectors: Vectors<'a>,
 }
 
@@ -182,7 +194,7 @@ enum Vectors<'a> {
 }
 
 impl<'a> Slot<'a> {
-    fn of_block(block: Part<'a>) -> Self {
+    pub(crate) fn of_block(block: Part<'a>) -> Self {
         let [queries, targets] = [0, 1].map(|place| &block.sums[place].values[..]);
         Slot { queries, targets, vectors: Vectors::Block(block) }
     }
@@ -220,10 +232,10 @@ fn importances(blocks: &[Part<'_>], outline: &Outline, draw: usize) -> impl Iter
     let of_scheme = move |scheme: usize| match metrics.first() {
         None => vec![Linear::mean(blocks, outline, scheme)],
         Some(TargetMetric::Target(_)) => {
-            let parts = (0..metrics.len()).map(|n| (shares[n], Linear::difference(blocks, outline, scheme, first + n)));
+            let parts = (0..metrics.len()).map(|n| (shares[n], Linear::adjusted(blocks, outline, scheme, first + n)));
             vec![Linear::combined(parts)]
         }
-        Some(_) => (0..metrics.len()).map(|n| Linear::difference(blocks, outline, scheme, first + n)).collect(),
+        Some(_) => (0..metrics.len()).map(|n| Linear::adjusted(blocks, outline, scheme, first + n)).collect(),
     };
     (0..schemes.len()).filter(move |scheme| Some(*scheme) != far).flat_map(move |scheme| match far {
         None => of_scheme(scheme),
@@ -235,18 +247,29 @@ fn importances(blocks: &[Part<'_>], outline: &Outline, draw: usize) -> impl Iter
 }
 
 /// Importances as functions of sums, and the coefficients of their linear terms. Vectors are n_features long.
-struct Linear {
-    value: Vec<f64>,
+pub(crate) struct Linear {
+    pub(crate) value: Vec<f64>,
     /// Coefficients of the number of queries, by the number of the scheme.
-    queries: Vec<(usize, Vec<f64>)>,
+    pub(crate) queries: Vec<(usize, Vec<f64>)>,
     /// Coefficients of distances of the targets, by the number of the distance.
-    targets: Vec<(usize, Vec<f64>)>,
+    pub(crate) targets: Vec<(usize, Vec<f64>)>,
     /// Coefficients of sums of differences, by the number of the sum.
-    sums: Vec<(usize, Vec<f64>)>,
+    pub(crate) sums: Vec<(usize, Vec<f64>)>,
+    /// Coefficients of sums of single features.
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// A combination of the sums of one feature, and its coefficients in the importances of all features.
+pub(crate) struct Entry {
+    pub(crate) feature: usize,
+    /// Numbers of sums, each with its factor.
+    pub(crate) sums: Vec<(usize, f64)>,
+    /// n_features
+    pub(crate) factors: Vec<f64>,
 }
 
 /// The sum of vector number `number` over `blocks`.
-fn total(blocks: &[Part<'_>], n_features: usize, number: usize) -> Vec<f64> {
+pub(crate) fn total(blocks: &[Part<'_>], n_features: usize, number: usize) -> Vec<f64> {
     let mut total = vec![0.0; n_features];
     for block in blocks {
         add_times(&mut total, 1.0, Slot::of_block(*block).vector(number, n_features));
@@ -254,7 +277,7 @@ fn total(blocks: &[Part<'_>], n_features: usize, number: usize) -> Vec<f64> {
     total
 }
 
-fn add_times(sums: &mut [f64], factor: f64, values: &[f64]) {
+pub(crate) fn add_times(sums: &mut [f64], factor: f64, values: &[f64]) {
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
 }
 
@@ -265,12 +288,12 @@ impl Linear {
         let value: Vec<f64> = total(blocks, outline.n_features, scheme).iter().map(|sum| sum / all).collect();
         let queries = vec![(scheme, value.iter().map(|value| -value / all).collect())];
         let sums = vec![(scheme, vec![1.0 / all; value.len()])];
-        Linear { value, queries, targets: Vec::new(), sums }
+        Linear { value, queries, targets: Vec::new(), sums, entries: Vec::new() }
     }
 
     /// P(both) / P(target) − (P(feature) − P(both)) / (1 − P(target)) (Robnik-Šikonja and Kononenko 1999 Eq. 12), for
     /// target distance number `metric`.
-    fn difference(blocks: &[Part<'_>], outline: &Outline, scheme: usize, metric: usize) -> Self {
+    pub(crate) fn difference(blocks: &[Part<'_>], outline: &Outline, scheme: usize, metric: usize) -> Self {
         let Outline { n_features, .. } = *outline;
         let n_metrics = outline.n_distances();
         let (near, target) = (scheme * (1 + n_metrics), scheme * n_metrics + metric);
@@ -294,7 +317,7 @@ impl Linear {
         }
         let sums =
             vec![(near, vec![-per_agreeing; n_features]), (both, vec![per_differing + per_agreeing; n_features])];
-        Linear { value, queries: vec![(scheme, queries)], targets: vec![(target, targets)], sums }
+        Linear { value, queries: vec![(scheme, queries)], targets: vec![(target, targets)], sums, entries: Vec::new() }
     }
 
     /// The sum of `parts`, each times its factor.
@@ -313,6 +336,7 @@ impl Linear {
                 queries: Vec::new(),
                 targets: Vec::new(),
                 sums: Vec::new(),
+                entries: Vec::new(),
             });
             add_times(&mut all.value, share, &part.value);
             for (scheme, factors) in part.queries {
@@ -324,6 +348,10 @@ impl Linear {
             }
             all.targets.extend(scaled(share, part.targets));
             all.sums.extend(scaled(share, part.sums));
+            all.entries.extend(part.entries.into_iter().map(|mut entry| {
+                entry.factors.iter_mut().for_each(|factor| *factor *= share);
+                entry
+            }));
         }
         all.expect("at least a target")
     }
@@ -342,6 +370,10 @@ impl Linear {
         for (number, factors) in &self.sums {
             let sums = slot.vector(*number, n_features).iter().zip(factors);
             out.iter_mut().zip(sums).for_each(|(out, (sum, factor))| *out += factor * sum);
+        }
+        for Entry { feature, sums, factors } in &self.entries {
+            let entry = |&(number, factor): &(usize, f64)| factor * slot.vector(number, n_features)[*feature];
+            add_times(out, sums.iter().map(entry).sum(), factors);
         }
     }
 
@@ -445,6 +477,7 @@ mod tests {
             has_groups: false,
             shares: vec![1.0],
             n_features: 1,
+            covariates: Vec::new(),
         };
         let found = |target: f64, both: f64| {
             // Queries, distances of the targets, differences of the feature, and both at once.

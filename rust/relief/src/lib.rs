@@ -34,6 +34,7 @@
 //!   ranked together, and missing values have none.
 //! - A class with fewer than k rows counts with the rows it has.
 //! - Two empty label sets are at distance 0.
+//! - With covariates, classes are ranked by RReliefF with the distance 0 or 1, as with targets drawn anew.
 //! - The rank weight is exp(−(rank/σ)²); Petković et al. 2020a write 1/σ for σ.
 //! - For each target on its own, the distance of a nominal target is 0 or 1, and the neighbors are those of all targets
 //!   together (Petković et al. 2020a §2.3).
@@ -73,7 +74,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod adjusted;
 mod all_targets;
+mod covariates;
 mod distance_features;
 mod draws;
 mod estimates;
@@ -238,7 +241,9 @@ fn accumulate_within(
             None => Queries::new(params, &scan, own, &blocks),
         };
         let unlabelled = scan.profile.counts.unlabelled;
-        let outline = Outline::new(params, problem.task, problem.features.len(), problem.targets.len(), unlabelled);
+        let names: Vec<&str> = problem.features.iter().map(|feature| feature.name.as_str()).collect();
+        let (task, covariates) = (problem.task, params.covariates_among(&names)?);
+        let outline = Outline::new(params, task, problem.features.len(), problem.targets.len(), unlabelled, covariates);
         let limits = match limits {
             Some(limits) => limits,
             None => {
@@ -314,7 +319,9 @@ fn memory_limits(
         None => (0, MissingModel::VALUE_BYTES),
     };
     // The group of a row, and its weight.
-    let row_bytes = target_bytes + size_of::<u8>() + weight_bytes;
+    // Covariates as columns, and by row.
+    let covariate_bytes = 2 * size_of::<f64>() * outline.covariates.len();
+    let row_bytes = target_bytes + size_of::<u8>() + weight_bytes + covariate_bytes;
     let column = if params.scaling == Scaling::Rank { COLUMN_BYTES * scan.rows as usize } else { 0 };
     let all_targets = match scan.rows < scan.profile.counts.kept && are_needed(problem, params, &scan.profile) {
         true => scan.profile.counts.kept as usize * target_bytes,
@@ -384,7 +391,8 @@ impl Prepared<'_> {
                 // Draw 0 are the targets as they are.
                 let draws = Draws::new(params.seed, 1 + params.target_draws, n_rows, of_rows);
                 let numbers = all.map_or_else(Vec::new, |(_, numbers)| numbers);
-                Kind::Distances(Box::new(Distances { targets, draws, numbers }))
+                let covariates = self.covariates(&outline.covariates, params.missing)?;
+                Kind::Distances(Box::new(Distances { targets, covariates, draws, numbers }))
             }
         };
         let influence = self.is_semi_supervised.then(|| self.influence(params.influence)).transpose()?;

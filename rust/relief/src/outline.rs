@@ -38,7 +38,8 @@ pub(crate) enum Scheme {
 #[derive(Debug, Clone)]
 pub(crate) struct Outline {
     pub(crate) schemes: Vec<Scheme>,
-    /// Distances between targets; none in classification where all rows have a class and targets are not drawn anew.
+    /// Distances between targets; none in classification where all rows have a class, targets are not drawn anew
+    /// and there are no covariates.
     pub(crate) metrics: Vec<TargetMetric>,
     /// Number of draws of the targets, each with all distances.
     pub(crate) n_draws: usize,
@@ -47,6 +48,8 @@ pub(crate) struct Outline {
     /// n_targets; weights of the targets, which sum to 1.
     pub(crate) shares: Vec<f64>,
     pub(crate) n_features: usize,
+    /// The positions of the covariates among the features.
+    pub(crate) covariates: Vec<usize>,
 }
 
 impl Outline {
@@ -57,6 +60,7 @@ impl Outline {
         n_features: usize,
         n_targets: usize,
         n_unlabelled: u64,
+        covariates: Vec<usize>,
     ) -> Self {
         let is_semi_supervised = params.unlabelled == Unlabelled::Use && n_unlabelled > 0;
         let schemes = match params.neighborhood {
@@ -68,7 +72,9 @@ impl Outline {
             _ => vec![Scheme::Near],
         };
         let metrics = match (params.per_target, task) {
-            (_, Task::Classification) if !is_semi_supervised && params.target_draws == 0 => Vec::new(),
+            (_, Task::Classification) if !is_semi_supervised && params.target_draws == 0 && covariates.is_empty() => {
+                Vec::new()
+            }
             (true, task) if task != Task::Hierarchical => (0..n_targets).map(TargetMetric::Target).collect(),
             (_, Task::MultiLabel | Task::Hierarchical) if params.target_distance.is_empty() => {
                 vec![TargetMetric::Sets(TargetDistance::Hamming)]
@@ -80,16 +86,18 @@ impl Outline {
         };
         let shares = shares(params.target_weights.as_deref(), n_targets);
         let (n_draws, has_groups) = (params.target_draws, params.has_standard_errors());
-        Outline { schemes, metrics, n_draws, has_groups, shares, n_features }
+        Outline { schemes, metrics, n_draws, has_groups, shares, n_features, covariates }
     }
 
     pub(crate) fn from_run(data: &RunData, params: &ReliefParams) -> Self {
-        Outline::new(params, data.task, data.features.len(), data.targets.len(), data.unlabelled)
+        let covariates = params.covariates_of_run(data);
+        Outline::new(params, data.task, data.features.len(), data.targets.len(), data.unlabelled, covariates)
     }
 
-    /// Number of distances between targets: each as the targets are, then in each draw.
+    /// Number of distances of a pair beside that of the features: between targets, each as the targets are, then in each
+    /// draw; and in each covariate.
     pub(crate) fn n_distances(&self) -> usize {
-        self.metrics.len() * (1 + self.n_draws)
+        self.metrics.len() * (1 + self.n_draws) + self.covariates.len()
     }
 
     /// Number of vectors of n_features sums in a contribution.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::distance_features::DistanceFeatures;
+use crate::distance_features::{DistanceFeatures, FeatureRef};
 use ferrank_data::intake::Unlabelled;
 use ferrank_data::schema::{Task, check_target_weights};
 use ferrank_ranking::{DataShape, settings};
@@ -293,6 +293,8 @@ settings! {
         max_samples, with_max_samples: Iterations = Iterations::All;
         /// The features that define how near two rows are, and how much each counts.
         distance_features, with_distance_features: DistanceFeatures = DistanceFeatures::All;
+        /// Features that importances are adjusted for. They do not count in distances, and are not ranked.
+        covariates, with_covariates: Vec<FeatureRef> = Vec::new();
         /// How numeric features and targets are scaled.
         scaling, with_scaling: Scaling = Scaling::Range;
         /// How much a missing value of a feature differs from others.
@@ -378,6 +380,7 @@ impl ReliefParams {
         each_once("n_iterations", self.n_iterations.iter().map(|iterations| iterations.to_string()))?;
         self.max_samples.validate("max_samples")?;
         self.validate_draws()?;
+        self.validate_covariates()?;
         self.validate_priors(task)?;
         let (w0, w1) = self.influence;
         check(
@@ -430,6 +433,23 @@ impl ReliefParams {
         )
     }
 
+    fn validate_covariates(&self) -> Result<()> {
+        let none = self.covariates.is_empty();
+        check(
+            none || self.target_draws == 0,
+            "covariates: targets that are drawn anew lose what they have to do with the covariates, so that p-values would \
+             be wrong; leave target_draws out",
+        )?;
+        check(
+            none || self.unlabelled != Unlabelled::Use,
+            "covariates: rows without a target have no distance of targets to adjust; use unlabelled=\"ignore\"",
+        )?;
+        check(
+            none || !self.scores.contains(&ReliefScore::Myopic),
+            "covariates: not for the score myopic, which compares classes without neighbors; leave myopic out",
+        )
+    }
+
     fn validate_priors(&self, task: Task) -> Result<()> {
         let is_default = self.class_priors == ClassPriors::Empirical;
         check(
@@ -437,8 +457,8 @@ impl ReliefParams {
             format!("class_priors: for one nominal target, the task is {}; leave it out", task.name()),
         )?;
         check(
-            is_default || (self.target_draws == 0 && self.unlabelled != Unlabelled::Use),
-            "class_priors: weigh misses of ReliefF; with target_draws or unlabelled=\"use\" classes are ranked by \
+            is_default || (self.target_draws == 0 && self.covariates.is_empty() && self.unlabelled != Unlabelled::Use),
+            "class_priors: weigh misses of ReliefF; with target_draws, covariates or unlabelled=\"use\" classes are ranked by \
              RReliefF, which has none; leave one of them out",
         )?;
         if let ClassPriors::Given(given) = &self.class_priors {

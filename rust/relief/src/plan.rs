@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::covariates::Covariates;
 use super::draws::Draws;
 use super::influence::Influence;
 use super::outline::Outline;
@@ -29,15 +30,21 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Distances {
     pub(crate) targets: Targets,
+    pub(crate) covariates: Covariates,
     pub(crate) draws: Draws,
     /// n_rows; the number of each row among those that the targets are of; empty if these are the rows.
     pub(crate) numbers: Vec<u32>,
 }
 
 impl Distances {
-    /// Sets `units` to the distances of two rows by each of `metrics`, for their own targets and for each draw.
+    /// Sets `units` to the distances of two rows by each of `metrics`, for their own targets and for each draw, and then in
+    /// each covariate.
     fn units(&self, rows: [u32; 2], metrics: &[TargetMetric], units: &mut [f64]) {
         let numbers = rows.map(|row| if self.numbers.is_empty() { row } else { self.numbers[row as usize] });
+        let (units, in_covariates) = units.split_at_mut(units.len() - self.covariates.len());
+        if !in_covariates.is_empty() {
+            self.covariates.differences(rows, in_covariates);
+        }
         for (draw, units) in units.chunks_exact_mut(metrics.len()).enumerate() {
             let [query, row] = if draw == 0 { numbers } else { numbers.map(|row| self.draws.row(draw, row)) };
             for (unit, &metric) in units.iter_mut().zip(metrics) {

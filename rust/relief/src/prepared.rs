@@ -79,7 +79,10 @@ impl<'a> Prepared<'a> {
         let mut labels = Labels { targets, groups: Vec::new(), weights: Vec::new() };
         let is_semi_supervised = intake.unlabelled == Unlabelled::Use && profile.counts.unlabelled > 0;
         let reader = Reader { intake, scales, n_rows, clip: false };
-        let by_class = problem.task == Task::Classification && !is_semi_supervised && params.target_draws == 0;
+        let by_class = problem.task == Task::Classification
+            && !is_semi_supervised
+            && params.target_draws == 0
+            && params.covariates.is_empty();
         let has_classes = by_class && params.missing == Missing::Expected;
         let classes = if has_classes { profile.targets[0].n_categories() } else { 1 };
         let usual = Usual::new(&profile.features, &reader.scales, all_rows);
@@ -134,7 +137,7 @@ impl<'a> Prepared<'a> {
         for &feature in with_missing.iter().filter(|&&feature| missing_models[feature].is_none()) {
             shapes[feature] = Shape::Unknown;
         }
-        let weights_of_features = params.distance_features.weights_of(&problem.features)?;
+        let weights_of_features = params.distance_weights(&problem.features)?;
         let weights_of_features = weights_of_features.and_then(|weights| DistanceWeights::new(&weights));
         let space = Space::new(shapes, missing_models, classes, n_classes);
         let space = space.with_groups(groups).with_distance_weights(weights_of_features);

@@ -60,7 +60,11 @@ impl Ranker for ReliefParams {
     }
 
     fn validate_features(&self, features: &[Attribute]) -> Result<()> {
-        self.distance_features.weights_of(features).map(drop)
+        self.distance_weights(features).map(drop)
+    }
+
+    fn ranked_features(&self, data: &RunData) -> Option<Vec<usize>> {
+        estimates::ranked_features(data, self)
     }
 
     fn n_keys(&self, data: &RunData) -> u64 {

@@ -1,0 +1,150 @@
+//! Covariates: features that the importances of the others are adjusted for (Le, Dawkins and McKinney 2020).
+//!
+//! A feature must tell more about the distance of the targets than the differences in the covariates do. They do not count
+//! in the distance of rows, and are not ranked. Each is one more distance of a pair, so that sums over features tell how
+//! covariates differ together with features, and at the places of the covariates, with each other.
+//!
+//! Memory: 8 bytes a row for each covariate.
+
+use std::collections::HashMap;
+
+use ferrank_data::schema::Attribute;
+use ferrank_neighbors::missing::MissingModel;
+use ferrank_neighbors::space::{Example, Shape, Space};
+use ferrank_ranking::RunData;
+use ferrank_runtime::error::{Result, check, nearest};
+
+use crate::distance_features::FeatureRef;
+use crate::params::{Missing, ReliefParams};
+use crate::prepared::Prepared;
+
+impl ReliefParams {
+    /// The positions of the covariates among the features called `names`, in the order given.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](ferrank_runtime::Error::Setting) for a covariate that is no feature, is given twice or counts in
+    /// distances, and if no other feature is left.
+    pub(crate) fn covariates_among(&self, names: &[&str]) -> Result<Vec<usize>> {
+        if self.covariates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let places: HashMap<&str, usize> = names.iter().enumerate().map(|(place, &name)| (name, place)).collect();
+        let mut found = Vec::with_capacity(self.covariates.len());
+        for covariate in &self.covariates {
+            let Some(place) = place(covariate, names.len(), &places) else {
+                return check(false, unknown(covariate, names)).map(|()| Vec::new());
+            };
+            check(!found.contains(&place), format!("covariates: '{}' is given twice", names[place]))?;
+            found.push(place);
+        }
+        check(
+            found.len() < names.len(),
+            format!("covariates: all {} features are covariates; leave those that are to be ranked out", names.len()),
+        )?;
+        if let Some(weights) = self.distance_features.weights(names)?
+            && let Some(&place) = found.iter().find(|&&place| weights[place] > 0.0)
+        {
+            return check(
+                false,
+                format!(
+                    "covariates: '{}' is one of distance_features, and covariates do not count in distances; leave it out \
+                     of one of the two",
+                    names[place]
+                ),
+            )
+            .map(|()| Vec::new());
+        }
+        Ok(found)
+    }
+
+    /// The positions of the covariates among the features of a run, whose settings were checked.
+    pub(crate) fn covariates_of_run(&self, data: &RunData) -> Vec<usize> {
+        if self.covariates.is_empty() {
+            return Vec::new();
+        }
+        let names: Vec<&str> = data.features.iter().map(|feature| feature.name.as_str()).collect();
+        self.covariates_among(&names).unwrap_or_default()
+    }
+
+    /// The weights of `features` in distances, where covariates have none; `None` where all have weight 1.
+    pub(crate) fn distance_weights(&self, features: &[Attribute]) -> Result<Option<Vec<f64>>> {
+        if self.covariates.is_empty() {
+            return self.distance_features.weights_of(features);
+        }
+        let names: Vec<&str> = features.iter().map(|feature| feature.name.as_str()).collect();
+        let mut weights = self.distance_features.weights(&names)?.unwrap_or_else(|| vec![1.0; names.len()]);
+        self.covariates_among(&names)?.into_iter().for_each(|place| weights[place] = 0.0);
+        Ok(Some(weights))
+    }
+}
+
+fn place(covariate: &FeatureRef, n_features: usize, places: &HashMap<&str, usize>) -> Option<usize> {
+    match covariate {
+        FeatureRef::Name(name) => places.get(name.as_str()).copied(),
+        FeatureRef::Position(position) => usize::try_from(*position).ok().filter(|&place| place < n_features),
+    }
+}
+
+fn unknown(covariate: &FeatureRef, names: &[&str]) -> String {
+    match covariate {
+        FeatureRef::Name(name) => format!(
+            "covariates: there is no feature '{name}'; a covariate is a column that is neither target, weight nor groups; \
+             the nearest of {} are {}",
+            names.len(),
+            nearest(name, names.iter().copied()).join(", ")
+        ),
+        FeatureRef::Position(position) => {
+            format!("covariates: position {position} is not in 0 … {}", names.len().saturating_sub(1))
+        }
+    }
+}
+
+/// The covariates of all rows.
+#[derive(Debug)]
+pub(crate) struct Covariates {
+    space: Space,
+    /// n_rows x n_covariates
+    values: Vec<f64>,
+}
+
+impl Covariates {
+    pub(crate) fn len(&self) -> usize {
+        self.space.shapes.len()
+    }
+
+    /// Sets `differences` to those of rows `a` and `b`, n_covariates.
+    pub(crate) fn differences(&self, [a, b]: [u32; 2], differences: &mut [f64]) {
+        let [a, b] = [a, b].map(|row| {
+            let values = &self.values[row as usize * self.len()..][..self.len()];
+            Example { values, class: 0, expected: &[] }
+        });
+        for (i, difference) in differences.iter_mut().enumerate() {
+            *difference = self.space.difference(i, a, b);
+        }
+    }
+}
+
+impl Prepared<'_> {
+    /// The features at `positions` as covariates.
+    pub(super) fn covariates(&self, positions: &[usize], missing: Missing) -> Result<Covariates> {
+        let n = positions.len();
+        if n == 0 {
+            return Ok(Covariates { space: Space::new(Vec::new(), Vec::new(), Vec::new(), 1), values: Vec::new() });
+        }
+        let columns = self.table.columns(positions)?;
+        let mut values = vec![0.0; n * self.n_rows];
+        let (mut shapes, mut models) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for (i, (column, &position)) in columns.iter().zip(positions).enumerate() {
+            values.iter_mut().skip(i).step_by(n).zip(column).for_each(|(value, own)| *value = *own);
+            let shape = self.space.shapes[position];
+            // As the feature itself: there are no classes beside covariates.
+            let model = self.space.missing_models[position].as_ref().and_then(|_| match missing {
+                Missing::Informative => Some(MissingModel::Informative),
+                Missing::Expected => MissingModel::weighted(column, shape == Shape::Nominal, (&[], 1), &self.weights),
+            });
+            shapes.push(shape);
+            models.push(model);
+        }
+        Ok(Covariates { space: Space::new(shapes, models, Vec::new(), 1), values })
+    }
+}

@@ -1,0 +1,191 @@
+"""Importances adjusted for covariates: against least squares over the pairs, and what must hold."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import ferrank as fr
+from agreement import bits
+from ferrank.cli.main import main
+from reference import distance
+from reference.distance import features_of
+from reference.relief import adjusted
+from relief_checks import MANY, assert_close, importances, several
+from tables import NOMINAL, NUMERIC, tables
+
+RULES = ("surf", "surf_star", "multisurf", "multisurf_star")
+ALL = (*NUMERIC, *NOMINAL)
+TARGETS = st.lists(st.sampled_from(ALL), min_size=1, max_size=3)
+cases = settings(max_examples=60, derandomize=True, deadline=None)
+
+
+def drawn_problem(table, targets, n_covariates, scaling="range", missing="expected"):
+    """The ranked features, the covariates, and the distance of the targets."""
+    names = [name for name in table.column_names if name not in targets]
+    features = [replace(one, informative=missing == "informative") for one in features_of(table, names)]
+    nominal = [name for name in targets if pa.types.is_boolean(table[name].type)]
+    columns = features_of(table, targets, nominal=nominal)
+    if scaling == "rank":
+        features, columns = ([distance.mid_ranks(one) for one in some] for some in (features, columns))
+    n_covariates = min(n_covariates, len(features) - 1)
+    return features[n_covariates:], features[:n_covariates], distance.mean_distance(columns)
+
+
+@pytest.mark.slow
+@cases
+@given(
+    tables(TARGETS, features=ALL, missing=True),
+    st.integers(0, 3),
+    st.sampled_from(["range", "rank"]),
+    st.sampled_from(["expected", "informative"]),
+    st.sampled_from(["nearest", *RULES]),
+)
+def test_importances_agree_with_least_squares_over_the_pairs(drawn, n_covariates, scaling, missing, rule):
+    table, targets = drawn
+    features, covariates, apart = drawn_problem(table, targets, n_covariates, scaling, missing)
+    options = {
+        "task": "multi-target",
+        "covariates": [one.name for one in covariates],
+        "scaling": scaling,
+        "missing": missing,
+    }
+    if rule == "nearest":
+        found = importances(table, targets, **options, **MANY)
+        assert_close(found, several(lambda **scheme: adjusted(features, covariates, apart, **scheme)))
+    else:
+        found = importances(table, targets, neighborhood=rule, **options)
+        assert_close(found, {"relief": adjusted(features, covariates, apart, rule=rule)})
+
+
+def mixed(n: int = 150, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({f"x{i}": rng.normal(size=n) for i in range(4)})
+    frame["batch"] = rng.choice(["a", "b", "c"], n)
+    frame["age"] = np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n))
+    frame["constant"] = 1.0
+    frame["y"] = frame["x0"] + (frame["batch"] == "a") + np.where(frame["age"] > 0, 1, 0)
+    return frame
+
+
+def ranked(frame, **own) -> fr.Ranking:
+    return fr.rank(frame, "y", ranker="relief", n_jobs=1, **own)
+
+
+@pytest.mark.parametrize("rule", ["nearest", *RULES])
+@pytest.mark.parametrize("classes", [False, True])
+def test_classes_weights_and_groups_agree_with_least_squares(rule, classes):
+    frame = mixed(60)
+    if classes:
+        frame["y"] = np.where(frame["y"] > 0.5, "high", "low")
+    rng = np.random.default_rng(1)
+    weights, groups = rng.exponential(size=60), rng.integers(0, 20, 60)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    features = features_of(table, ["x0", "x1", "x2", "x3", "constant"])
+    covariates = features_of(table, ["batch", "age"])
+    apart = distance.mean_distance(features_of(table, ["y"]), None, weights.tolist())
+    expected = adjusted(
+        features, covariates, apart, k=4, rule=rule, groups=groups.tolist(), row_weights=weights.tolist()
+    )
+    own = {"n_neighbors": 4} if rule == "nearest" else {"neighborhood": rule}
+    relief = fr.ReliefRanker(covariates=["batch", "age"], **own)
+    found = fr.rank(frame, "y", ranker=relief, sample_weight=weights, groups=groups)
+    assert found.features == [one.name for one in features]
+    np.testing.assert_allclose(found.importances(), expected, rtol=0, atol=1e-9)
+
+
+def test_a_covariate_that_says_nothing_changes_nothing():
+    frame = mixed()
+    plain = ranked(frame.drop(columns="constant"))
+    alone = ranked(frame, covariates=["constant"])
+    assert bits(alone) == bits(plain)
+    once = ranked(frame.assign(copy=frame["age"]), covariates=["age", "copy"])
+    assert bits(once) == bits(ranked(frame, covariates=["age"]))
+
+
+def test_a_feature_that_follows_a_confounder_is_noise_once_adjusted():
+    follows, relevant = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        batch = rng.integers(0, 2, 300)
+        frame = pd.DataFrame({f"x{i}": rng.normal(size=300) for i in range(6)})
+        frame["follows"] = batch + 0.5 * rng.normal(size=300)
+        frame["y"] = 2.0 * batch + frame["x0"] + 0.5 * rng.normal(size=300)
+        frame["batch"] = batch.astype(str)
+        for own, table in (({}, frame.drop(columns="batch")), ({"covariates": ["batch"]}, frame)):
+            found = ranked(table, standard_errors=False, **own)
+            place = dict(zip(found.features, found.importances(), strict=True))
+            noise = [place[f"x{i}"] for i in range(1, 6)]
+            follows.append((place["follows"] - np.mean(noise)) / np.std(noise))
+            relevant.append(place["x0"] > max(noise))
+    assert np.median(follows[::2]) > 3
+    assert abs(np.median(follows[1::2])) < 1.5
+    assert sum(relevant[1::2]) >= 19
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"covariates": ["agee"]}, "covariates: there is no feature 'agee'; a covariate is a column"),
+        ({"covariates": ["y"]}, "covariates: there is no feature 'y'"),
+        ({"covariates": [7]}, "covariates: position 7 is not in 0 … 6"),
+        ({"covariates": ["age", 5]}, "covariates: 'age' is given twice"),
+        ({"covariates": list(range(7))}, "covariates: all 7 features are covariates"),
+        ({"covariates": "age"}, "covariates: 'age' is not a list"),
+        ({"covariates": [1.5]}, "covariates: 1.5 is neither a name nor a position"),
+        ({"covariates": ["age"], "distance_features": ["age", "x0"]}, "covariates: 'age' is one of distance"),
+        ({"covariates": ["age"], "target_draws": 20}, "covariates: targets that are drawn anew"),
+        ({"covariates": ["age"], "unlabelled": "use"}, "covariates: rows without a target"),
+    ],
+)
+def test_errors_say_what_would_do(own, message):
+    with pytest.raises(fr.SettingError) as error:
+        ranked(mixed(40), **own)
+    assert str(error.value).startswith(message)
+
+
+def test_where_the_rows_are_makes_no_difference(tmp_path):
+    frame = mixed(300)
+    relief = fr.ReliefRanker(covariates=["batch", "age"])
+    expected = bits(fr.rank(frame, "y", ranker=relief))
+    assert bits(fr.rank(frame, "y", ranker=clone(relief).set_params(n_jobs=3))) == expected
+    assert bits(fr.rank(frame, "y", ranker=pickle.loads(pickle.dumps(relief)))) == expected
+    assert bits(fr.rank(frame, "y", covariates=[4, 5])) == expected
+    file = tmp_path / "run.ferrank"
+    assert bits(fr.rank(frame, "y", ranker=relief, resume=file)) == expected
+    with pytest.raises(fr.FerrankError, match="covariates"):
+        fr.rank(frame, "y", ranker=clone(relief).set_params(covariates=["age"]), resume=file)
+    for own in ({"until": "stable"}, {"turf_step": 1, "turf_features": 2}, {"n_iterations": (40, 80)}):
+        assert ranked(frame, covariates=["batch", 5], **own).features == ["x0", "x1", "x2", "x3", "constant"]
+    stream = fr.ReliefRanker(covariates=["batch", "age"], block_rows=200, reservoir_rows=200)
+    X, y = frame.drop(columns="y"), frame["y"]
+    stream.partial_fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
+    assert bits(clone(stream).partial_fit(X, y).result_) == bits(stream.result_)
+
+
+def test_an_estimator_never_selects_covariates():
+    frame = mixed()
+    X, y = frame.drop(columns="y"), frame["y"]
+    relief = fr.ReliefRanker(covariates=["batch", "age"], n_features_to_select=5).fit(X, y)
+    assert relief.get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3", "constant"]
+    assert relief.feature_importances_[[4, 5]].tolist() == [0, 0]
+    assert relief.ranking_[[4, 5]].tolist() == [6, 6]
+
+
+def test_the_shell_takes_names(tmp_path, capsys):
+    data = tmp_path / "rows.csv"
+    mixed(80).to_csv(data, index=False)
+    main(["rank", str(data), "--target", "y", "--covariates", "batch,age", "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    own = fr.rank(data, "y", covariates=["batch", "age"])
+    assert shown["settings"]["covariates"] == own.settings["covariates"] == ["batch", "age"]
+    assert shown["scores"]["relief"]["importance"] == own.importances().tolist()
