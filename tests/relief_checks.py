@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import strategies as st
 
 import ferrank as fr
+from tables import NOMINAL, NUMERIC
 
 SCHEMES = [(1, None), (4, None), (4, 2.0), (1, 2.0)]
 MANY = {"n_neighbors": (1, 4), "sigma": (None, 2.0)}
+
+RULES = ("surf", "surf_star", "multisurf", "multisurf_star")
+ALL = (*NUMERIC, *NOMINAL)
+CLASSES = st.sampled_from([["classes"], ["two"], ["several"]])
+TARGETS = st.lists(st.sampled_from(ALL), min_size=1, max_size=3)
 
 
 def importances(table: pa.Table, targets: list[str], **settings) -> dict[str, np.ndarray]:

@@ -20,12 +20,9 @@ from ferrank.cli.main import main
 from reference import distance
 from reference.distance import features_of
 from reference.relief import adjusted
-from relief_checks import MANY, assert_close, importances, several
-from tables import NOMINAL, NUMERIC, tables
+from relief_checks import ALL, MANY, RULES, TARGETS, assert_close, importances, several
+from tables import tables
 
-RULES = ("surf", "surf_star", "multisurf", "multisurf_star")
-ALL = (*NUMERIC, *NOMINAL)
-TARGETS = st.lists(st.sampled_from(ALL), min_size=1, max_size=3)
 cases = settings(max_examples=60, derandomize=True, deadline=None)
 
 

@@ -30,13 +30,9 @@ from reference.relief import (
     rrelieff,
     semi_supervised,
 )
-from relief_checks import MANY, assert_close, importances, several
-from tables import NOMINAL, NUMERIC, tables
+from relief_checks import ALL, CLASSES, MANY, RULES, TARGETS, assert_close, importances, several
+from tables import tables
 
-RULES = ("surf", "surf_star", "multisurf", "multisurf_star")
-ALL = (*NUMERIC, *NOMINAL)
-CLASSES = st.sampled_from([["classes"], ["two"], ["several"]])
-TARGETS = st.lists(st.sampled_from(ALL), min_size=1, max_size=3)
 WEIGHTS = st.lists(st.sampled_from([0.0, 1.0, 0.25, 3.7, 0.6]), min_size=5, max_size=5).filter(lambda w: w[0])
 """Of up to five features; the first always counts."""
 SCALES = st.fixed_dictionaries(

@@ -16,11 +16,9 @@ from golden_relief import DATA
 from reference import distance
 from reference.distance import features_of
 from reference.relief import by_radius
-from relief_checks import assert_close, importances
-from tables import NOMINAL, NUMERIC, tables
+from relief_checks import ALL, RULES, assert_close, importances
+from tables import tables
 
-RULES = ("surf", "surf_star", "multisurf", "multisurf_star")
-ALL = (*NUMERIC, *NOMINAL)
 many_cases = settings(max_examples=100, derandomize=True, deadline=None)
 of_rules = st.sampled_from(RULES)
 

@@ -28,14 +28,10 @@ from reference.relief import (
     rrelieff_errors,
     semi_supervised,
 )
-from relief_checks import MANY, assert_close, several
-from tables import NOMINAL, NUMERIC, tables
+from relief_checks import ALL, CLASSES, MANY, RULES, TARGETS, assert_close, several
+from tables import tables
 
-RULES = ("surf", "surf_star", "multisurf", "multisurf_star")
-ALL = (*NUMERIC, *NOMINAL)
 many_cases = settings(max_examples=100, derandomize=True, deadline=None)
-CLASSES = st.sampled_from([["classes"], ["two"], ["several"]])
-TARGETS = st.lists(st.sampled_from(ALL), min_size=1, max_size=3)
 
 
 def importances(table: pa.Table, targets: list[str], **settings) -> dict[str, np.ndarray]:

@@ -75,18 +75,6 @@ def _priors(text: str) -> str | dict[str, float]:
     return {name: _weight(number) for name, _, number in parts}
 
 
-def _features_of_distance(text: str) -> list[str] | dict[str, float]:
-    """Parse names of features, or weights by name.
-
-    >>> _features_of_distance("a,b"), _features_of_distance("a=1,b=0.5")
-    (['a', 'b'], {'a': 1.0, 'b': 0.5})
-    """
-    if "=" not in text:
-        return text.split(",")
-    parts = [part.rpartition("=") for part in text.split(",")]
-    return {name: _weight(number) for name, _, number in parts}
-
-
 def _names(text: str) -> list[str]:
     """Parse names of features.
 
@@ -101,6 +89,20 @@ count_or_share.__name__ = "number or share"
 max_features.__name__ = "sqrt, log2, auto, all, number or share"
 positive.__name__ = "whole number above 0"
 _weight.__name__ = "weight"
+
+
+def _features_of_distance(text: str) -> list[str] | dict[str, float]:
+    """Parse names of features, or weights by name.
+
+    >>> _features_of_distance("a,b"), _features_of_distance("a=1,b=0.5")
+    (['a', 'b'], {'a': 1.0, 'b': 0.5})
+    """
+    if "=" not in text:
+        return _names(text)
+    parts = [part.rpartition("=") for part in text.split(",")]
+    return {name: _weight(number) for name, _, number in parts}
+
+
 _features_of_distance.__name__ = "names, or weights by name"
 _names.__name__ = "names"
 _priors.__name__ = "empirical, uniform, or numbers by class"

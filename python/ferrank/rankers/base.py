@@ -99,6 +99,8 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         unranked = self._unranked()
         names = getattr(self, "feature_names_in_", None)
         mask = np.ones(n_ranked + len(unranked), dtype=bool)
+        if not unranked:  # To make 20,000 names takes as long as ten trees.
+            return mask
         known = [f"x{i}" for i in range(mask.size)] if names is None else list(names)
         mask[[known.index(one) if isinstance(one, str) else one for one in unranked]] = False
         return mask

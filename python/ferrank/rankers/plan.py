@@ -432,7 +432,6 @@ class ReliefPlan(EnginePlan):
                 "distance_features: with turf_step the names of all features must be known before the run, "
                 "and those of a dask collection are not; leave one of the two out"
             )
-
         if any(not isinstance(one, str) for one in _covariates(self.covariates)):
             raise SettingError(
                 "covariates: with turf_step positions change where features leave; give the names, or leave "
@@ -525,23 +524,20 @@ def _covariates(given: Any) -> list[str | int]:
         return []
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise SettingError(f"covariates: {given!r} is not a list; use a list of names or positions")
-    found: list[str | int] = []
-    for one in given:
-        is_position = isinstance(one, int | np.integer) and not isinstance(one, bool)
-        if not isinstance(one, str) and not is_position:
-            raise SettingError(f"covariates: {one!r} is neither a name nor a position")
-        found.append(str(one) if isinstance(one, str) else int(one))
-    return found
+    return [_name_or_position(one, "covariates") for one in given]
 
 
-def _feature_of_distance(one: Any) -> str | int:
+def _name_or_position(one: Any, setting: str, hint: str = "") -> str | int:
+    """Return a feature in ``setting`` as the engine takes it."""
     if isinstance(one, str):
         return str(one)
     if isinstance(one, int | np.integer) and not isinstance(one, bool):
         return int(one)
-    raise SettingError(
-        f"distance_features: {one!r} is neither a name nor a position; a mask has a bool for each feature"
-    )
+    raise SettingError(f"{setting}: {one!r} is neither a name nor a position{hint}")
+
+
+def _feature_of_distance(one: Any) -> str | int:
+    return _name_or_position(one, "distance_features", "; a mask has a bool for each feature")
 
 
 def _weight_in_distance(feature: Any, weight: Any) -> float:
