@@ -12,9 +12,8 @@ use ferrank_data::schema::Attribute;
 use ferrank_neighbors::missing::MissingModel;
 use ferrank_neighbors::space::{Example, Shape, Space};
 use ferrank_ranking::RunData;
-use ferrank_runtime::error::{Result, check, nearest};
+use ferrank_runtime::error::{Result, check};
 
-use crate::distance_features::FeatureRef;
 use crate::params::{Missing, ReliefParams};
 use crate::prepared::Prepared;
 
@@ -31,9 +30,8 @@ impl ReliefParams {
         let places: HashMap<&str, usize> = names.iter().enumerate().map(|(place, &name)| (name, place)).collect();
         let mut found = Vec::with_capacity(self.covariates.len());
         for covariate in &self.covariates {
-            let Some(place) = place(covariate, names.len(), &places) else {
-                return check(false, unknown(covariate, names)).map(|()| Vec::new());
-            };
+            let what = "a covariate is a column that is neither target, weight nor groups; ";
+            let place = covariate.place(names, &places, ["covariates", what])?;
             check(!found.contains(&place), format!("covariates: '{}' is given twice", names[place]))?;
             found.push(place);
         }
@@ -75,27 +73,6 @@ impl ReliefParams {
         let mut weights = self.distance_features.weights(&names)?.unwrap_or_else(|| vec![1.0; names.len()]);
         self.covariates_among(&names)?.into_iter().for_each(|place| weights[place] = 0.0);
         Ok(Some(weights))
-    }
-}
-
-fn place(covariate: &FeatureRef, n_features: usize, places: &HashMap<&str, usize>) -> Option<usize> {
-    match covariate {
-        FeatureRef::Name(name) => places.get(name.as_str()).copied(),
-        FeatureRef::Position(position) => usize::try_from(*position).ok().filter(|&place| place < n_features),
-    }
-}
-
-fn unknown(covariate: &FeatureRef, names: &[&str]) -> String {
-    match covariate {
-        FeatureRef::Name(name) => format!(
-            "covariates: there is no feature '{name}'; a covariate is a column that is neither target, weight nor groups; \
-             the nearest of {} are {}",
-            names.len(),
-            nearest(name, names.iter().copied()).join(", ")
-        ),
-        FeatureRef::Position(position) => {
-            format!("covariates: position {position} is not in 0 … {}", names.len().saturating_sub(1))
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ferrank_data::schema::Attribute;
-use ferrank_runtime::error::{Result, check, nearest};
+use ferrank_runtime::error::{Error, Result, check, nearest};
 use serde::{Deserialize, Serialize};
 
 /// A feature, by its name or by its position among the features.
@@ -22,6 +22,37 @@ pub enum FeatureRef {
     Name(String),
     /// The position, from 0.
     Position(i64),
+}
+
+impl FeatureRef {
+    /// Its place among `names`, whose `places` are known.
+    ///
+    /// # Errors
+    /// [`Error::Setting`](ferrank_runtime::Error::Setting) that begins with `setting` if it is not there; `what` says what may
+    /// be given.
+    pub(crate) fn place(
+        &self,
+        names: &[&str],
+        places: &HashMap<&str, usize>,
+        [setting, what]: [&str; 2],
+    ) -> Result<usize> {
+        let unknown = match self {
+            FeatureRef::Name(name) => {
+                if let Some(&place) = places.get(name.as_str()) {
+                    return Ok(place);
+                }
+                let near = nearest(name, names.iter().copied()).join(", ");
+                format!("{setting}: there is no feature '{name}'; {what}the nearest of {} are {near}", names.len())
+            }
+            FeatureRef::Position(position) => {
+                if let Some(place) = usize::try_from(*position).ok().filter(|&place| place < names.len()) {
+                    return Ok(place);
+                }
+                format!("{setting}: position {position} is not in 0 … {}", names.len().saturating_sub(1))
+            }
+        };
+        Err(Error::Setting(unknown))
+    }
 }
 
 impl std::fmt::Display for FeatureRef {
@@ -108,11 +139,7 @@ fn placed<'a>(given: impl Iterator<Item = (&'a FeatureRef, f64)>, names: &[&str]
     let places: HashMap<&str, usize> = names.iter().enumerate().map(|(place, &name)| (name, place)).collect();
     let mut weights = vec![None; names.len()];
     for (feature, weight) in given {
-        let place = match feature {
-            FeatureRef::Name(name) => places.get(name.as_str()).copied(),
-            FeatureRef::Position(position) => usize::try_from(*position).ok().filter(|&place| place < names.len()),
-        };
-        let Some(place) = place else { return check(false, unknown(feature, names)).map(|()| Vec::new()) };
+        let place = feature.place(names, &places, ["distance_features", ""])?;
         check(
             weight.is_finite() && weight >= 0.0,
             format!(
@@ -124,22 +151,6 @@ fn placed<'a>(given: impl Iterator<Item = (&'a FeatureRef, f64)>, names: &[&str]
         weights[place] = Some(weight);
     }
     Ok(weights.into_iter().map(Option::unwrap_or_default).collect())
-}
-
-fn unknown(feature: &FeatureRef, names: &[&str]) -> String {
-    match feature {
-        FeatureRef::Name(name) => {
-            let near = nearest(name, names.iter().copied());
-            format!(
-                "distance_features: there is no feature '{name}'; the nearest of {} are {}",
-                names.len(),
-                near.join(", ")
-            )
-        }
-        FeatureRef::Position(position) => {
-            format!("distance_features: position {position} is not in 0 … {}", names.len().saturating_sub(1))
-        }
-    }
 }
 
 #[cfg(test)]
