@@ -7,6 +7,7 @@ number, so that no process ever has all rows, except where one process ranks the
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -43,6 +44,12 @@ def partition(number: int, n_rows: int, n_features: int) -> pa.Table:
     X = rng.integers(0, 100, (n_features, n_rows), dtype=np.uint8).astype(np.float32)
     y = np.where(X[0] + X[1] * X[2] / 100 + 30 * rng.random(n_rows) > 90, "a", "b")
     return pa.table({f"x{i}": column for i, column in enumerate(X)} | {"y": y})
+
+
+def import_all(name: str) -> None:
+    """Import what a process needs, so that it is not measured; pyarrow imports pandas as a partition is made."""
+    for module in (name, "pandas"):
+        importlib.import_module(module)
 
 
 def peak() -> float:
@@ -188,7 +195,7 @@ def run_peer(n_workers: int, name: str, asked: argparse.Namespace) -> None:
         parts = [make(number, part, asked.features) for number in range(asked.partitions)]
         X = da.concatenate([da.from_delayed(x, (part, asked.features), np.float32) for x, _ in parts])
         y = da.concatenate([da.from_delayed(target, (part,), np.int32) for _, target in parts])
-        client.run(lambda: __import__(name))
+        client.run(import_all, name)
         measured(client, n_workers, name, lambda: PEERS[name](client, X, y, asked.trees, asked.depth))
 
 
@@ -277,6 +284,7 @@ def main() -> None:
         for name in asked.peers:
             run_peer(n_workers, name, asked)
     if asked.alone:
+        import_all("ferrank")
         before, part = cpu(), asked.rows // asked.partitions
         table = pa.concat_tables(partition(k, part, asked.features) for k in range(asked.partitions))
         (made, _) = cpu() - before
@@ -301,7 +309,7 @@ def run(n_workers: int, name: str, ranker: Any, asked: argparse.Namespace) -> fr
         out_of_bag = "permutation" in asked.scores or "mdi_oob" in asked.scores
         model = Model(asked.rows, asked.features, asked.trees, n_workers, asked.partitions, out_of_bag)
         says = (round(model.moved) >> 20, round(model.least) >> 20) if name == "forest" else ("", "")
-        client.run(lambda: __import__("ferrank.distributed"))
+        client.run(import_all, "ferrank.distributed")
         return measured(client, n_workers, name, lambda: fr.rank(parts, "y", ranker=ranker), says)
 
 

@@ -2,41 +2,106 @@
 
 use bytemuck::Pod;
 
-use ferrank_data::store::{Chunk, CodeStore};
+use ferrank_data::store::bands::BAND;
+use ferrank_data::store::{Chunk, CodeStore, Slot};
 use ferrank_runtime::error::{Error, Result};
 
-/// Appends the codes of a row of `chunk`.
-pub(crate) fn write(chunk: &Chunk, row: usize, bytes: &mut Vec<u8>) {
-    chunk.narrow.iter().for_each(|cells| bytes.extend_from_slice(bytemuck::cast_slice(&cells[row..=row])));
-    chunk.wide.iter().for_each(|cells| bytes.extend_from_slice(bytemuck::cast_slice(&cells[row..=row])));
+/// The layout of the codes of a row. Of each band there are as many codes as features have a place in it.
+#[derive(Debug)]
+pub(crate) struct CodeRecords {
+    /// n_bands each
+    pub(crate) narrow: Vec<usize>,
+    pub(crate) wide: Vec<usize>,
 }
 
-/// The codes of `n` rows from `bytes`, in bands like those of `store`.
-///
-/// # Errors
-/// [`Error::Data`](ferrank_runtime::error::Error::Data) if these are not the bytes of so many rows.
-pub(crate) fn read(store: &CodeStore, n: usize, bytes: &[u8]) -> Result<Chunk> {
-    let row_bytes = store.row_bytes();
-    if bytes.len() != n * row_bytes {
-        return Err(Error::Data(format!("{} bytes of codes for {n} rows of {row_bytes}", bytes.len())));
+impl CodeRecords {
+    /// Codes of rows of `store`.
+    pub(crate) fn new(store: &CodeStore) -> Self {
+        let chunk = &store.chunks[0];
+        let mut records = CodeRecords { narrow: vec![0; chunk.narrow.len()], wide: vec![0; chunk.wide.len()] };
+        for slot in &store.slots {
+            let (in_bands, slot) = match *slot {
+                Slot::Narrow(slot) => (&mut records.narrow, slot),
+                Slot::Wide(slot) => (&mut records.wide, slot),
+                Slot::Sparse(_) => continue,
+            };
+            in_bands[slot / BAND] = in_bands[slot / BAND].max(slot % BAND + 1);
+        }
+        records
     }
-    let mut chunk = Chunk { rows: n, ..Chunk::default() };
-    chunk.narrow.resize(store.chunks[0].narrow.len(), n);
-    chunk.wide.resize(store.chunks[0].wide.len(), n);
-    let mut start = 0;
-    for cells in chunk.narrow.iter_mut() {
-        start = read_cells(cells, bytes, start, row_bytes);
+
+    /// Bytes of a row.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.narrow.iter().sum::<usize>() + size_of::<u16>() * self.wide.iter().sum::<usize>()
     }
-    for cells in chunk.wide.iter_mut() {
-        start = read_cells(cells, bytes, start, row_bytes);
+
+    /// Appends the codes of a row of `chunk`.
+    pub(crate) fn write(&self, chunk: &Chunk, row: usize, bytes: &mut Vec<u8>) {
+        for (cells, &n_codes) in chunk.narrow.iter().zip(&self.narrow) {
+            append(&cells[row], n_codes, bytes);
+        }
+        for (cells, &n_codes) in chunk.wide.iter().zip(&self.wide) {
+            append(&cells[row], n_codes, bytes);
+        }
     }
-    Ok(chunk)
+
+    /// The codes of `n` rows from `bytes`, in bands.
+    ///
+    /// # Errors
+    /// [`Error::Data`](ferrank_runtime::error::Error::Data) if these are not the bytes of so many rows.
+    pub(crate) fn read(&self, n: usize, bytes: &[u8]) -> Result<Chunk> {
+        let row_bytes = self.row_bytes();
+        if bytes.len() != n * row_bytes {
+            return Err(Error::Data(format!("{} bytes of codes for {n} rows of {row_bytes}", bytes.len())));
+        }
+        let mut chunk = self.chunk(n);
+        let mut start = 0;
+        for (cells, &n_codes) in chunk.narrow.iter_mut().zip(&self.narrow) {
+            start = read_cells(cells, n_codes, bytes, (start, row_bytes));
+        }
+        for (cells, &n_codes) in chunk.wide.iter_mut().zip(&self.wide) {
+            start = read_cells(cells, n_codes, bytes, (start, row_bytes));
+        }
+        Ok(chunk)
+    }
+
+    /// Room for the codes of `n` rows.
+    pub(crate) fn chunk(&self, n: usize) -> Chunk {
+        let mut chunk = Chunk { rows: n, ..Chunk::default() };
+        chunk.narrow.resize(self.narrow.len(), n);
+        chunk.wide.resize(self.wide.len(), n);
+        chunk
+    }
 }
 
-/// Reads the cell at `start` of each row into `cells`. Returns the start of the next.
-fn read_cells<T: Pod>(cells: &mut [T], bytes: &[u8], start: usize, row_bytes: usize) -> usize {
+/// Appends the first `n_codes` of a cell.
+fn append<C: Pod>(cell: &[C; BAND], n_codes: usize, bytes: &mut Vec<u8>) {
+    match n_codes {
+        BAND => bytes.extend_from_slice(bytemuck::bytes_of(cell)),
+        _ => bytes.extend_from_slice(bytemuck::cast_slice(&cell[..n_codes])),
+    }
+}
+
+/// Reads the first `n_codes` of `cell` from `bytes`, which start with them.
+pub(crate) fn read_cell<C: Pod>(cell: &mut [C; BAND], n_codes: usize, bytes: &[u8]) {
+    match n_codes {
+        BAND => *cell = bytemuck::pod_read_unaligned(&bytes[..size_of::<[C; BAND]>()]),
+        _ => {
+            let cell: &mut [u8] = bytemuck::cast_slice_mut(&mut cell[..n_codes]);
+            cell.copy_from_slice(&bytes[..cell.len()]);
+        }
+    }
+}
+
+/// Reads `n_codes` codes at `start` of each row into `cells`. Returns the start of the next.
+fn read_cells<C: Pod>(
+    cells: &mut [[C; BAND]],
+    n_codes: usize,
+    bytes: &[u8],
+    (start, row_bytes): (usize, usize),
+) -> usize {
     for (row, cell) in cells.iter_mut().enumerate() {
-        *cell = bytemuck::pod_read_unaligned(&bytes[row * row_bytes + start..][..size_of::<T>()]);
+        read_cell(cell, n_codes, &bytes[row * row_bytes + start..]);
     }
-    start + size_of::<T>()
+    start + n_codes * size_of::<C>()
 }

@@ -6,7 +6,7 @@
 use arrow_buffer::Buffer;
 use rayon::prelude::*;
 
-use crate::code_records;
+use crate::code_records::CodeRecords;
 use ferrank_data::store::{Chunk, CodeStore};
 use ferrank_runtime::error::{Error, Result};
 
@@ -21,6 +21,7 @@ pub(crate) struct Exchange<'a> {
 impl Exchange<'_> {
     /// For each part, the codes that its shadows have from the rows of `store`, the part with number `from`.
     pub(crate) fn spread(&self, store: &CodeStore, from: usize) -> Vec<Vec<u8>> {
+        let records = CodeRecords::new(store);
         let (first, own) = (self.firsts[from], self.firsts[from]..self.firsts[from] + store.rows);
         let wanted = |part: usize| {
             let end = self.firsts.get(part + 1).copied().unwrap_or(self.sources.len());
@@ -29,7 +30,7 @@ impl Exchange<'_> {
                 self.sources[self.firsts[part]..end].iter().map(|&row| row as usize).filter(|row| own.contains(row))
             {
                 let number = store.firsts.partition_point(|&chunk| chunk <= row - first) - 1;
-                code_records::write(&store.chunks[number], row - first - store.firsts[number], &mut bytes);
+                records.write(&store.chunks[number], row - first - store.firsts[number], &mut bytes);
             }
             bytes
         };
@@ -42,7 +43,8 @@ impl Exchange<'_> {
     /// # Errors
     /// [`Error::Data`] if they are of other rows.
     pub(crate) fn gather(&self, store: &CodeStore, to: usize, pieces: &[Buffer]) -> Result<Vec<Chunk>> {
-        let row_bytes = store.row_bytes();
+        let records = CodeRecords::new(store);
+        let row_bytes = records.row_bytes();
         let mut done = vec![0; pieces.len()];
         let mut rows = self.sources[self.firsts[to]..].iter();
         let mut chunk = |chunk: &Chunk| {
@@ -55,7 +57,7 @@ impl Exchange<'_> {
                     Error::Data(format!("part {part} gave too few codes for the shadows of part {to}"))
                 })?);
             }
-            code_records::read(store, chunk.rows, &bytes)
+            records.read(chunk.rows, &bytes)
         };
         store.chunks.iter().map(&mut chunk).collect()
     }

@@ -79,12 +79,7 @@ impl Coder {
             return Err(Error::Data(format!("{}: it has other features than the data set", part.name())));
         }
         let intake = view.intake(&problem, monitor);
-        pool(threads)?.install(|| {
-            let counts = intake.count()?;
-            let mut bytes = Vec::new();
-            Part::new(&intake, &self.book, counts, Keep::Memory)?.write(&self.book, &mut bytes)?;
-            Ok(bytes)
-        })
+        pool(threads)?.install(|| Part::encode(&intake, &self.book, intake.count()?))
     }
 
     /// The targets and weights of a part whose codes are `codes`, for [`Apart::new`](crate::apart::Apart::new).

@@ -8,7 +8,7 @@ use crate::context::GrowContext;
 use crate::external;
 use crate::kept::{EnsembleKeeper, Keeper};
 use crate::model_error::RowSample;
-use crate::oob::OobContext;
+use crate::oob::{OobContext, OobPlace};
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
 use crate::shadows;
@@ -245,7 +245,7 @@ impl Prepared {
                 checkpoint.add(tree, vectors)
             });
         }
-        let oob = oob_needs(params).map(|needs| OobContext::new(context, needs, subset, None));
+        let oob = oob_needs(params).map(|needs| OobContext::new(context, needs, subset, OobPlace::Memory));
         let sample = RowSample::new(context, subset, self.is_part);
         let idle = Mutex::new(Vec::new());
         let free = || idle.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,10 +1,11 @@
 //! Rows as records of bytes, as they are written to temporary files and move between machines.
 //!
-//! A record has the codes of a row band by band, its multiplicity, and its targets, feature values and weight as in the
+//! A record has the [codes](CodeRecords) of a row, its multiplicity, and its targets, feature values and weight as in the
 //! data. Instead of label sets, it has the number of the row in the store.
 
 use bytemuck::Pod;
 
+use crate::code_records::{CodeRecords, read_cell};
 use crate::router::Reached;
 use crate::view::View;
 use ferrank_data::store::bands::BAND;
@@ -17,6 +18,7 @@ const MOST_AT_ONCE: usize = 256 << 10;
 /// The layout of the records of rows of a store.
 pub(crate) struct RowRecords<'a> {
     store: &'a CodeStore,
+    codes: CodeRecords,
     /// Bytes of a record.
     size: usize,
 }
@@ -79,7 +81,8 @@ impl<'a> RowRecords<'a> {
         let values = store.targets.iter().chain(store.values.iter()).map(value).sum::<usize>();
         let weight = if store.weights.is_empty() { 0 } else { size_of::<f64>() };
         let number = if has_labels(store) { size_of::<u64>() } else { 0 };
-        RowRecords { store, size: store.row_bytes() + size_of::<u32>() + values + weight + number }
+        let codes = CodeRecords::new(store);
+        RowRecords { store, size: codes.row_bytes() + size_of::<u32>() + values + weight + number, codes }
     }
 
     /// Number of the records in so many bytes.
@@ -105,12 +108,11 @@ impl<'a> RowRecords<'a> {
         out.resize(start + rows.len() * self.size, 0);
         let bytes = &mut out[start..];
         let mut fields = Fields { size: self.size, at: 0 };
-        let chunk = &self.store.chunks[0];
-        for band in 0..chunk.narrow.len() {
-            fields.put_band::<u8>(bytes, *view, band, rows);
+        for (band, &n_codes) in self.codes.narrow.iter().enumerate() {
+            fields.put_band::<u8>(bytes, *view, (band, n_codes), rows);
         }
-        for band in 0..chunk.wide.len() {
-            fields.put_band::<u16>(bytes, *view, band, rows);
+        for (band, &n_codes) in self.codes.wide.iter().enumerate() {
+            fields.put_band::<u16>(bytes, *view, (band, n_codes), rows);
         }
         fields.put(bytes, range.clone().map(|position| items.count(position)));
         let numbers = rows.iter().map(|&row| number(row));
@@ -132,9 +134,6 @@ impl<'a> RowRecords<'a> {
     /// Buffers of zeros for `n` rows.
     fn allocate(&self, n: usize) -> Rows {
         let store = self.store;
-        let mut chunk = Chunk { rows: n, ..Chunk::default() };
-        chunk.narrow.resize(store.chunks[0].narrow.len(), n);
-        chunk.wide.resize(store.chunks[0].wide.len(), n);
         let allocate = |column: &TargetColumn| match column {
             TargetColumn::Numeric(_) => TargetColumn::Numeric(Values::Held(vec![0.0; n])),
             TargetColumn::Nominal { categories, .. } => {
@@ -143,7 +142,7 @@ impl<'a> RowRecords<'a> {
             TargetColumn::Labels(labels) => TargetColumn::Labels(labels.none()),
         };
         Rows {
-            chunk,
+            chunk: self.codes.chunk(n),
             counts: vec![0; n],
             targets: store.targets.iter().map(allocate).collect(),
             values: store.values.iter().map(allocate).collect(),
@@ -156,11 +155,11 @@ impl<'a> RowRecords<'a> {
     fn read(&self, bytes: &[u8], first: usize, rows: &mut Rows) -> usize {
         let end = first + bytes.len() / self.size;
         let mut fields = Fields { size: self.size, at: 0 };
-        for cells in rows.chunk.narrow.iter_mut() {
-            fields.get(bytes, &mut cells[first..end]);
+        for (cells, &n_codes) in rows.chunk.narrow.iter_mut().zip(&self.codes.narrow) {
+            fields.get_band(bytes, &mut cells[first..end], n_codes);
         }
-        for cells in rows.chunk.wide.iter_mut() {
-            fields.get(bytes, &mut cells[first..end]);
+        for (cells, &n_codes) in rows.chunk.wide.iter_mut().zip(&self.codes.wide) {
+            fields.get_band(bytes, &mut cells[first..end], n_codes);
         }
         fields.get(bytes, &mut rows.counts[first..end]);
         for column in rows.targets.iter_mut().chain(&mut rows.values) {
@@ -194,32 +193,46 @@ struct Fields {
 }
 
 impl Fields {
-    /// The start of the next field, a `T`, in each record.
-    fn next<T>(&mut self) -> impl Fn(usize) -> usize + use<T> {
+    /// The start of the next field, of so many bytes, in each record.
+    fn next(&mut self, bytes: usize) -> impl Fn(usize) -> usize + use<> {
         let (at, size) = (self.at, self.size);
-        self.at += size_of::<T>();
+        self.at += bytes;
         move |row| row * size + at
     }
 
     /// Writes `values` into the next field of the records.
     fn put<T: Pod>(&mut self, bytes: &mut [u8], values: impl Iterator<Item = T>) {
-        let start = self.next::<T>();
+        let start = self.next(size_of::<T>());
         for (row, value) in values.enumerate() {
             bytes[start(row)..][..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
         }
     }
 
-    /// Writes the codes of `rows` in `band` into the next field of the records.
-    fn put_band<C: Stored>(&mut self, bytes: &mut [u8], view: View<'_>, band: usize, rows: &[u32]) {
-        let start = self.next::<[C; BAND]>();
-        view.band(band, rows, |row, codes: &[C; BAND]| {
-            bytes[start(row)..][..size_of::<[C; BAND]>()].copy_from_slice(bytemuck::bytes_of(codes));
-        });
+    /// Writes the first `n_codes` codes of `rows` in `band` into the next field of the records.
+    fn put_band<C: Stored>(&mut self, bytes: &mut [u8], view: View<'_>, (band, n_codes): (usize, usize), rows: &[u32]) {
+        let length = n_codes * size_of::<C>();
+        let start = self.next(length);
+        match n_codes {
+            BAND => view.band(band, rows, |row, codes: &[C; BAND]| {
+                bytes[start(row)..][..size_of::<[C; BAND]>()].copy_from_slice(bytemuck::bytes_of(codes));
+            }),
+            _ => view.band(band, rows, |row, codes: &[C; BAND]| {
+                bytes[start(row)..][..length].copy_from_slice(bytemuck::cast_slice(&codes[..n_codes]));
+            }),
+        }
+    }
+
+    /// Reads the next field of each record, the first `n_codes` codes of a band.
+    fn get_band<C: Pod>(&mut self, bytes: &[u8], cells: &mut [[C; BAND]], n_codes: usize) {
+        let start = self.next(n_codes * size_of::<C>());
+        for (row, cell) in cells.iter_mut().enumerate() {
+            read_cell(cell, n_codes, &bytes[start(row)..]);
+        }
     }
 
     /// Reads the next field of each record.
     fn get<T: Pod>(&mut self, bytes: &[u8], values: &mut [T]) {
-        let start = self.next::<T>();
+        let start = self.next(size_of::<T>());
         for (row, value) in values.iter_mut().enumerate() {
             *value = bytemuck::pod_read_unaligned(&bytes[start(row)..][..size_of::<T>()]);
         }

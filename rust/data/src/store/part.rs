@@ -113,29 +113,35 @@ impl Part {
                     ArrowError::IoError(_, source) => scratch.failed(source),
                     other => Error::Data(format!("{}: {other}", intake.source.name())),
                 };
-                let mut writer = FileWriter::try_new(BufWriter::new(&file), &book.schema()).map_err(failed)?;
                 let row_bytes = book.row_bytes() + book.label_bytes();
                 let height = (CHUNK_BYTES / row_bytes.max(1)).clamp(1, CHUNK_ROWS).next_power_of_two();
-                fill(intake, book, counts, height.min(CHUNK_ROWS), |chunk, mut answers| {
-                    answers.columns.iter_mut().for_each(TargetColumn::share);
-                    writer.write(&batch(book, &chunk, &answers, 0).map_err(failed)?).map_err(failed)
-                })?;
-                writer.finish().map_err(failed)?;
-                drop(writer);
+                encode_to(intake, book, (counts, height.min(CHUNK_ROWS)), BufWriter::new(&file), failed)?;
                 Part::read(book, scratch.map(&file)?)
             }
         }
     }
 
+    /// What [`Part::write`] writes of [`Part::new`], of which memory has a chunk at a time.
+    ///
+    /// # Errors
+    /// As for [`Part::new`].
+    pub fn encode(intake: &Intake<'_>, book: &Codebook, counts: Counts) -> Result<Vec<u8>> {
+        let failed = |error: ArrowError| Error::Data(format!("{}: {error}", intake.source.name()));
+        let mut bytes = Vec::with_capacity(counts.kept as usize * book.written_bytes());
+        encode_to(intake, book, (counts, CHUNK_ROWS), &mut bytes, failed)?;
+        Ok(bytes)
+    }
+
     /// Writes the part as an Arrow file.
-    pub fn write(&self, book: &Codebook, to: impl Write) -> Result<()> {
+    pub fn write(self, book: &Codebook, to: impl Write) -> Result<()> {
         let failed = |error: ArrowError| Error::Data(format!("{WHAT}: {error}"));
-        let answers = Answers::joined(book.no_answers(), self.answers.clone(), Keep::Memory)?;
+        let answers = Answers::joined(book.no_answers(), self.answers, Keep::Memory)?;
         let mut writer = FileWriter::try_new(to, &book.schema()).map_err(failed)?;
         let mut first = 0;
-        for chunk in &self.chunks {
+        for chunk in self.chunks {
+            let rows = chunk.rows;
             writer.write(&batch(book, chunk, &answers, first).map_err(failed)?).map_err(failed)?;
-            first += chunk.rows;
+            first += rows;
         }
         writer.finish().map_err(failed)
     }
@@ -204,6 +210,22 @@ impl Part {
         }
         Ok(part)
     }
+}
+
+/// Writes what `intake` gives, coded by `book`, as an Arrow file with a batch for each `height` rows.
+fn encode_to(
+    intake: &Intake<'_>,
+    book: &Codebook,
+    (counts, height): (Counts, usize),
+    to: impl Write,
+    failed: impl Fn(ArrowError) -> Error,
+) -> Result<()> {
+    let mut writer = FileWriter::try_new(to, &book.schema()).map_err(&failed)?;
+    fill(intake, book, counts, height, |chunk, mut answers| {
+        answers.columns.iter_mut().for_each(TargetColumn::share);
+        writer.write(&batch(book, chunk, &answers, 0).map_err(&failed)?).map_err(&failed)
+    })?;
+    writer.finish().map_err(&failed)
 }
 
 /// Hands the rows of `intake` to `each`, in chunks of `height` rows. Returns the entries of the features in sparse slots.
@@ -356,19 +378,17 @@ fn cell(bytes: usize) -> DataType {
 /// A chunk as a record batch, with the targets of `answers` from row `first` on.
 fn batch(
     book: &Codebook,
-    chunk: &Chunk,
+    chunk: Chunk,
     answers: &Answers,
     first: usize,
 ) -> std::result::Result<RecordBatch, ArrowError> {
-    fn array<C: Code>(cells: &[[C; BAND]]) -> std::result::Result<ArrayRef, ArrowError> {
+    fn arrays<C: Code>(bands: Bands<C>) -> impl Iterator<Item = std::result::Result<ArrayRef, ArrowError>> {
         let size = size_of::<[C; BAND]>() as i32;
-        let bytes = Buffer::from_slice_ref(cells.as_flattened());
-        Ok(Arc::new(FixedSizeBinaryArray::try_new(size, bytes, None)?))
+        let buffers = bands.into_shared().buffers().into_iter().map(ScalarBuffer::into_inner);
+        buffers.map(move |bytes| Ok(Arc::new(FixedSizeBinaryArray::try_new(size, bytes, None)?) as ArrayRef))
     }
-    let mut columns = chunk.narrow.iter().map(array).collect::<std::result::Result<Vec<_>, _>>()?;
-    for cells in chunk.wide.iter() {
-        columns.push(array(cells)?);
-    }
+    let codes = arrays(chunk.narrow).chain(arrays(chunk.wide));
+    let mut columns = codes.collect::<std::result::Result<Vec<_>, _>>()?;
     columns.extend(answers.columns(first, chunk.rows));
     let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
     RecordBatch::try_new_with_options(book.schema(), columns, &options)

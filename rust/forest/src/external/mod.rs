@@ -42,7 +42,7 @@ use super::context::GrowContext;
 use super::criterion::{Criterion, WEIGHT};
 use super::grow::{Grower, SubtreeRoot, SubtreeRows};
 use super::model_error::RowSample;
-use super::oob::{GatheredCodes, OobContext, OobTree, OutOfBagRows, TreeColumns};
+use super::oob::{GatheredCodes, OobContext, OobPlace, OobTree, OutOfBagRows, TreeColumns};
 use super::scores::{SplitScores, oob_needs, score_size};
 use super::space::Block;
 use access::Parts;
@@ -121,7 +121,8 @@ fn grow_in(
     each: &(dyn Fn(u64, Contribution) -> Result<()> + Sync),
 ) -> Result<()> {
     let needs = oob_needs(context.params);
-    let oob = needs.map(|needs| OobContext::new(context, needs, subset, Some(place.scratch())));
+    let oob_place = if plan.holds_oob { OobPlace::Held(place.scratch()) } else { OobPlace::Outside(place.scratch()) };
+    let oob = needs.map(|needs| OobContext::new(context, needs, subset, oob_place));
     let predicted = oob.as_ref().and_then(OobContext::predicted);
     let columns = Arc::new(if oob.is_some() { TreeColumns::all(context.store) } else { TreeColumns::default() });
     let passes = Passes::new(context);

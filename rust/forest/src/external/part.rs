@@ -6,7 +6,7 @@ use super::parts::{RowsRequest, buckets, read, requested, waiting};
 use super::pass::Passes;
 use super::upper_tree::UpperTree;
 use crate::bag::BagPlan;
-use crate::code_records;
+use crate::code_records::CodeRecords;
 use crate::context::GrowContext;
 use crate::oob::OutOfBagRows;
 use ferrank_data::store::CodeStore;
@@ -39,22 +39,25 @@ impl Part<'_> {
         let own = self.first..self.first + self.context.store.rows;
         match read(asked)? {
             RowsRequest::Codes(rows) => {
-                Ok(self.codes(rows.into_iter().filter(|row| own.contains(row)).map(|row| row - own.start)))
+                let rows: Vec<usize> = rows.into_iter().filter(|row| own.contains(row)).collect();
+                Ok(self.codes(rows.len(), rows.into_iter().map(|row| row - own.start)))
             }
             RowsRequest::OutOfBag(tree) => {
-                Ok(self.codes(OutOfBagRows::among(self.bags, tree, own, self.context.monitor)?.iter()))
+                let rows = OutOfBagRows::among(self.bags, tree, own, self.context.monitor)?;
+                Ok(self.codes(rows.len(), rows.iter()))
             }
             RowsRequest::Members(request) => self.members(requested(self.context, request)?),
         }
     }
 
-    /// The codes of `rows`, numbered from the first of the part.
-    fn codes(&self, rows: impl Iterator<Item = usize>) -> Vec<u8> {
+    /// The codes of `n` rows, numbered from the first of the part.
+    fn codes(&self, n: usize, rows: impl Iterator<Item = usize>) -> Vec<u8> {
         let CodeStore { chunks, firsts, .. } = self.context.store;
-        let mut bytes = Vec::new();
+        let records = CodeRecords::new(self.context.store);
+        let mut bytes = Vec::with_capacity(n * records.row_bytes());
         for row in rows {
             let number = firsts.partition_point(|&first| first <= row) - 1;
-            code_records::write(&chunks[number], row - firsts[number], &mut bytes);
+            records.write(&chunks[number], row - firsts[number], &mut bytes);
         }
         bytes
     }

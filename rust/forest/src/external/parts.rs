@@ -10,7 +10,7 @@ use super::access::Parts;
 use super::bucket::Bucket;
 use super::buckets::Buckets;
 use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
-use crate::code_records;
+use crate::code_records::CodeRecords;
 use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
@@ -229,5 +229,5 @@ pub(crate) fn codes_of(store: &CodeStore, rows: &[usize], parts: &dyn Parts) -> 
         bytes.extend_from_slice(some);
         Ok(())
     })?;
-    code_records::read(store, rows.len(), &bytes)
+    CodeRecords::new(store).read(rows.len(), &bytes)
 }

@@ -29,7 +29,7 @@ fn in_memory(coded: &Coded, supervision: f64, params: &ForestParams) -> Vec<Cont
     let (monitor, space) = (Monitor::default(), coded.space_of(None, supervision));
     let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = oob_needs(params).map(|needs| OobContext::new(context, needs, &subset, None));
+    let oob = oob_needs(params).map(|needs| OobContext::new(context, needs, &subset, OobPlace::Memory));
     let sample = RowSample::new(context, &subset, false);
     let tree = |tree| TreeWorker::new(context, sample.as_ref()).contribution(oob.as_ref(), tree).unwrap();
     (0..5).map(tree).collect()
@@ -44,7 +44,7 @@ fn outside(
     let (monitor, space) = (Monitor::default(), coded.bare_space(None, supervision));
     let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
+    let plan = plan((bucket_rows, sums), context);
     let found = Mutex::new(BTreeMap::new());
     let sample = RowSample::new(context, &subset, false);
     grow_in(
@@ -60,6 +60,13 @@ fn outside(
     )
     .unwrap();
     found.into_inner().unwrap().into_values().collect()
+}
+
+/// A plan with these rows of a bucket and bytes of sums. Half of the plans hold out-of-bag rows in memory.
+fn plan((bucket_rows, sums): (usize, usize), context: GrowContext<'_>) -> MemoryPlan {
+    let mut plan = MemoryPlan::with_sizes(bucket_rows, sums, context);
+    plan.holds_oob = bucket_rows % 2 == 0;
+    plan
 }
 
 fn params() -> impl Strategy<Value = ForestParams> {
@@ -322,7 +329,7 @@ fn over_parts(
     let sample = RowSample::read(context, &subset, false, |rows| parts::codes_of(&coded.store, rows, &parts)).unwrap();
     let bare = without_codes(&coded.store);
     let context = GrowContext { store: &bare, ..context };
-    let plan = MemoryPlan::with_sizes(memory.0, memory.1, context);
+    let plan = plan(memory, context);
     let found = Mutex::new(BTreeMap::new());
     let place = Place::Parts(&parts, &scratch);
     grow_in(context, &plan, place, (&subset, sample.as_ref()), &[0, 1, 2, 3, 4], &|tree, result| {

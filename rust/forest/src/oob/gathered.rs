@@ -3,7 +3,7 @@
 //! They are in a temporary file, for each block of [`CHUNK_ROWS`] rows of the data set band by band.
 
 use super::OutOfBagRows;
-use crate::code_records;
+use crate::code_records::CodeRecords;
 use ferrank_data::intake::CHUNK_ROWS;
 use ferrank_data::store::bands::BAND;
 use ferrank_data::store::{Chunk, Code, CodeStore};
@@ -39,7 +39,7 @@ impl GatheredCodes {
             end += (block.len() * store.row_bytes()) as u64;
             Ok(())
         })?;
-        let mut blocks = Blocks { store, blocks: &found, done: 0, waiting: Vec::new() };
+        let mut blocks = Blocks { records: CodeRecords::new(store), blocks: &found, done: 0, waiting: Vec::new() };
         let file = scratch.random_access()?;
         source(&mut |bytes| blocks.add(bytes, &file))?;
         if blocks.done < found.len() || !blocks.waiting.is_empty() {
@@ -90,7 +90,7 @@ impl GatheredCodes {
 
 /// Rows that arrive in any pieces, and are written block by block.
 struct Blocks<'a> {
-    store: &'a CodeStore,
+    records: CodeRecords,
     /// n_blocks; start in the file, and rows.
     blocks: &'a [(u64, usize)],
     /// Number of blocks that are written.
@@ -104,9 +104,9 @@ impl Blocks<'_> {
         self.waiting.extend_from_slice(bytes);
         let mut start = 0;
         while let Some(&(mut at, rows)) = self.blocks.get(self.done) {
-            let end = start + rows * self.store.row_bytes();
+            let end = start + rows * self.records.row_bytes();
             let Some(block) = self.waiting.get(start..end) else { break };
-            let chunk = code_records::read(self.store, rows, block)?;
+            let chunk = self.records.read(rows, block)?;
             let mut write = |cells: &[u8]| {
                 to.write(at, cells)?;
                 at += cells.len() as u64;

@@ -1,9 +1,10 @@
 //! Out-of-bag rows: the rows that are not in the bag of a tree, and the tree that routes them.
 //!
-//! A score that reads out-of-bag rows gets an [`OobView`] of each complete tree. Growth in external memory never holds all
-//! nodes of a tree, and shows it in parts: an [`OobView`] of the upper tree, whose leaves stand for subtrees, and then
-//! these one by one, each an [`OobPart`]. Only where a leaf may predict what rows of other subtrees have
-//! ([`OobContext::is_in_parts`]) it assembles the whole tree, in preorder from splits, leaves and subtrees ([`OobTree`]).
+//! A score that reads out-of-bag rows gets an [`OobView`] of each complete tree. Growth in external memory does not hold
+//! all nodes of a tree, and shows it in parts: an [`OobView`] of the upper tree, whose leaves stand for subtrees, and then
+//! these one by one, each an [`OobPart`]. Only where memory is ample, or where a leaf may predict what rows of other
+//! subtrees have ([`OobContext::is_in_parts`]), it assembles the whole tree, in preorder from splits, leaves and subtrees
+//! ([`OobTree`]).
 //!
 //! Memory: the tree, 16 bytes for a split, and the contrasts of its splits and the predictions of its leaves if a score
 //! reads them; a bit for each row.
@@ -46,21 +47,44 @@ pub(crate) struct OobContext<'a> {
     /// The targets that trees predict.
     pub(crate) targets: Targets<'a>,
     has_missing: bool,
-    /// The folder of temporary files, if the rows do not fit into memory.
-    scratch: Option<&'a Scratch>,
+    place: OobPlace<'a>,
+}
+
+/// Where the out-of-bag rows of a tree are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OobPlace<'a> {
+    /// All rows are in memory.
+    Memory,
+    /// Rows are in temporary files. Memory holds a whole tree, and the codes of its out-of-bag rows by feature.
+    Held(&'a Scratch),
+    /// Rows are in temporary files.
+    Outside(&'a Scratch),
+}
+
+impl<'a> OobPlace<'a> {
+    /// The folder of temporary files, if rows are outside memory.
+    pub(crate) fn scratch(self) -> Option<&'a Scratch> {
+        match self {
+            OobPlace::Memory => None,
+            OobPlace::Held(scratch) | OobPlace::Outside(scratch) => Some(scratch),
+        }
+    }
+
+    /// The folder of temporary files for codes by feature, if memory does not hold these.
+    pub(crate) fn outside(self) -> Option<&'a Scratch> {
+        match self {
+            OobPlace::Memory | OobPlace::Held(_) => None,
+            OobPlace::Outside(scratch) => Some(scratch),
+        }
+    }
 }
 
 impl<'a> OobContext<'a> {
     /// The context of trees that predict the targets `subset`.
-    pub(crate) fn new(
-        context: GrowContext<'a>,
-        needs: OobNeeds,
-        subset: &[usize],
-        scratch: Option<&'a Scratch>,
-    ) -> Self {
+    pub(crate) fn new(context: GrowContext<'a>, needs: OobNeeds, subset: &[usize], place: OobPlace<'a>) -> Self {
         let targets = Targets::new(context.store, subset);
         let has_missing = subset.iter().any(|&target| context.store.targets[target].has_missing());
-        OobContext { context, needs, has_missing, targets, scratch }
+        OobContext { context, needs, has_missing, targets, place }
     }
 
     /// A tree without nodes.
@@ -80,9 +104,9 @@ impl<'a> OobContext<'a> {
         self.needs.predictions.then_some(&self.targets)
     }
 
-    /// Returns true if trees are shown in parts where memory does not hold all of their nodes.
+    /// Returns true if trees outside memory are shown in parts.
     pub(crate) fn is_in_parts(&self) -> bool {
-        self.needs.allow_parts(self.has_missing)
+        matches!(self.place, OobPlace::Outside(_)) && self.needs.allow_parts(self.has_missing)
     }
 
     /// The view of the complete `tree` with number `number`. `codes` are those of its out-of-bag `rows`, where the store
@@ -94,8 +118,8 @@ impl<'a> OobContext<'a> {
         rows: &'b OutOfBagRows,
         codes: Option<&'b GatheredCodes>,
     ) -> OobView<'b> {
-        let OobContext { has_missing, scratch, .. } = *self;
-        OobView { of: self.tree_view(tree), number, has_missing, rows, codes, scratch }
+        let OobContext { has_missing, place, .. } = *self;
+        OobView { of: self.tree_view(tree), number, has_missing, rows, codes, place }
     }
 
     /// The view of the complete `subtree` that takes the place of leaf number `leaf` of an upper tree, after
@@ -170,8 +194,7 @@ pub(crate) struct OobView<'a> {
     pub(crate) rows: &'a OutOfBagRows,
     /// Their codes, where the store does not have them.
     codes: Option<&'a GatheredCodes>,
-    /// The folder of temporary files, if the rows do not fit into memory.
-    pub(crate) scratch: Option<&'a Scratch>,
+    pub(crate) place: OobPlace<'a>,
 }
 
 impl<'a> Deref for OobView<'a> {

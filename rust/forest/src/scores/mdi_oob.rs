@@ -122,7 +122,7 @@ struct Decrease {
 
 impl Observer for Decreases {
     fn on_tree(&mut self, tree: &OobView<'_>) -> Result<()> {
-        if tree.scratch.is_none() {
+        if tree.place.scratch().is_none() {
             let GrowContext { store, space, .. } = tree.context;
             let root = tree.rows.iter().map(|row| space.block.weight(row)).sum();
             let (view, rows) = (View::from_store(store, &space.block), tree.rows.iter().map(|row| row as u32));
@@ -134,7 +134,7 @@ impl Observer for Decreases {
     }
 
     fn on_upper(&mut self, upper: &OobView<'_>, grows: &[bool]) -> Result<()> {
-        let Some(scratch) = upper.scratch else { return Ok(()) };
+        let Some(scratch) = upper.place.scratch() else { return Ok(()) };
         let records = RowRecords::new(upper.context.store);
         let file = PieceFile::new(scratch, grows.len(), WAITING)?;
         let mut rows: Vec<Pieces> = grows.iter().map(|_| Pieces::default()).collect();

@@ -11,7 +11,7 @@ use super::{Coded, bag, batches, goes_left, label_sets, numbers, table, texts};
 use crate::bag::Bag;
 use crate::context::GrowContext;
 use crate::grow::Grower;
-use crate::oob::{OobContext, OobView, OutOfBagRows};
+use crate::oob::{OobContext, OobPlace, OobView, OutOfBagRows};
 use crate::params::{Ensemble, ForestParams};
 use crate::score::Score;
 use crate::scores::{oob_needs, permutation};
@@ -197,7 +197,7 @@ pub(super) fn viewed<T>(
     let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
     let tree = Grower::new(context, Arch::new()).grow(bag, TREE).unwrap().clone();
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let oob = OobContext::new(context, oob_needs(params).unwrap(), &subset, None);
+    let oob = OobContext::new(context, oob_needs(params).unwrap(), &subset, OobPlace::Memory);
     let rows = OutOfBagRows::outside(context.bags(), TREE, bag);
     let found = |number| {
         let mut complete = oob.tree();

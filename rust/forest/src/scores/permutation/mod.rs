@@ -113,7 +113,7 @@ impl Observer for Increases {
     }
 
     fn on_upper(&mut self, upper: &OobView<'_>, grows: &[bool]) -> Result<()> {
-        if let Some(scratch) = upper.scratch
+        if let Some(scratch) = upper.place.scratch()
             && let Some(sums) = PartSums::new(upper, grows, scratch)?
         {
             *self = Increases::InParts(Box::new(sums));

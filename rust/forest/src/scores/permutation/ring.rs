@@ -51,15 +51,15 @@ struct ColumnFile {
 }
 
 impl Ring {
-    /// The out-of-bag `rows` of a tree, with the codes of `columns`. These are in a temporary file if the view has a
-    /// folder for it.
+    /// The out-of-bag `rows` of a tree, with the codes of `columns`. These are in a temporary file if memory does not hold
+    /// them.
     pub(super) fn new(view: &OobView<'_>, rows: &OutOfBagRows, columns: &TreeColumns) -> Result<Self> {
         let n_rows = rows.len();
         let random = |place| stream(view.context.params.seed, Purpose::Permutation, view.number, place);
         let turn = |&feature: &u32| random_turn(n_rows, &mut random(1 + u64::from(feature)));
         let turns = columns.features.iter().map(turn).collect();
         let scattered = Scattered { view, rows, positions: in_random_order(n_rows, &mut random(0)) };
-        let Some(scratch) = view.scratch else {
+        let Some(scratch) = view.place.outside() else {
             let (mut narrow, mut wide) = (Vec::new(), Vec::new());
             scattered.columns(&columns.narrow, n_rows, |_, cells, lane| {
                 narrow.push(lane_of(cells, lane));
@@ -164,6 +164,9 @@ impl Scattered<'_> {
 
     /// The codes of each of the sparse features `numbers`, by position.
     fn sparse_columns(&self, numbers: &[usize]) -> Vec<Vec<u16>> {
+        if numbers.is_empty() {
+            return Vec::new();
+        }
         let rows: Vec<u32> = self.rows.iter().map(|row| row as u32).collect();
         let (view, mut codes) = (View::from_codes(self.view.context.store, 0), Vec::new());
         let column = |&number: &usize| {
