@@ -47,7 +47,7 @@ def partition(number: int, n_rows: int, n_features: int) -> pa.Table:
 
 
 def import_all(name: str) -> None:
-    """Import what a process needs, so that it is not measured; pyarrow imports pandas as a partition is made."""
+    """Import what a process needs, so that it is not measured; pyarrow imports pandas for a partition."""
     for module in (name, "pandas"):
         importlib.import_module(module)
 

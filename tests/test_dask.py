@@ -840,6 +840,45 @@ def test_many_small_partitions_are_worked_on_together(
             fr.rank([*parts[:70], fewer, *parts[71:]], "y", ranker=forest)
 
 
+def nine_rows(frame: pd.DataFrame, first: int) -> pd.DataFrame:
+    return frame[first : first + 9]
+
+
+@pytest.mark.parametrize(
+    ("how", "is_one_task"), [("alone", True), ("shared", False), ("future", False), ("annotated", False)]
+)
+def test_many_small_partitions_are_made_by_one_task_where_they_can_be(
+    how: str,
+    is_one_task: bool,
+    frame: pd.DataFrame,
+    cluster: distributed.LocalCluster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from ferrank.distributed import partitions
+
+    made, graphs = [], partitions.graphs_of
+
+    def watched(groups: list[list[object]]) -> object:
+        made.append(graphs(groups))
+        return made[-1]
+
+    monkeypatch.setattr(partitions, "graphs_of", watched)
+    rows = frame.drop(columns="z").dropna().reset_index(drop=True)
+    firsts = range(0, len(rows), 9)
+    with distributed.Client(cluster) as client, dask.annotate(**{"retries": 2} if how == "annotated" else {}):
+        make = dask.delayed(nine_rows)
+        shared = {"shared": dask.delayed(rows), "future": client.scatter(rows)}.get(how)
+        own = [rows[first : first + 9] for first in firsts]
+        parts = [
+            make(own[n] if shared is None else shared, 0 if shared is None else first)
+            for n, first in enumerate(firsts)
+        ]
+        found = fr.rank(parts, "y", ranker=fr.ForestRanker(n_estimators=5))
+    assert same(found, fr.rank(rows, "y", ranker=fr.ForestRanker(n_estimators=5)))
+    assert [graph is not None for graph in made] == [is_one_task] * len(made)
+    assert made
+
+
 def test_errors_name_the_partition(frame: pd.DataFrame) -> None:
     def ranked(*parts: object, **settings: object) -> fr.Ranking:
         return fr.rank([dask.delayed(part) for part in parts], TARGETS, **settings)

@@ -12,6 +12,7 @@ from dask.delayed import Delayed
 
 from ferrank.data.source import is_future
 from ferrank.distributed import tables
+from ferrank.distributed.graphs import graphs as graphs_of
 from ferrank.distributed.scheduler import Scheduler, TaskError, task
 from ferrank.errors import ColumnTypeError, DataError
 
@@ -34,12 +35,23 @@ class Partitions:
         """Return the partitions of a data set whose targets are columns."""
         return cls(tables.table, [(part,) for part in _delayed(data, "data")])
 
-    def batch(self, first: int, end: int) -> Any:
-        """Return the partitions ``first .. end`` as a delayed :class:`Batch`."""
-        together = self.parts[first:end]
-        return task(
-            tables.batch, first, self.make, len(together[0]), *itertools.chain.from_iterable(together)
-        )
+    def batches(self, spans: Sequence[tuple[int, int]], *, at_once: bool = False) -> list[Any]:
+        """Return the partitions ``first .. end`` of each span as a delayed :class:`Batch`.
+
+        Those of a span are made ``at_once``, by one task, where they can be.
+        """
+        parts = [list(itertools.chain.from_iterable(self.parts[first:end])) for first, end in spans]
+        graphs = graphs_of(parts) if at_once else None
+        width = len(self.parts[0])
+        if graphs is None:
+            return [
+                task(tables.batch, first, self.make, width, *own)
+                for (first, _), own in zip(spans, parts, strict=True)
+            ]
+        return [
+            task(tables.batch_of, first, self.make, width, graph, known_as=tables.batch)
+            for (first, _), graph in zip(spans, graphs, strict=True)
+        ]
 
     @classmethod
     def joined(

@@ -20,7 +20,7 @@ from ferrank.distributed.drift import drift
 from ferrank.distributed.ledger import Ledger
 from ferrank.distributed.partitions import Partitions
 from ferrank.distributed.resources import BESIDE_FRACTION, SPILL_FRACTION, TaskResources
-from ferrank.distributed.scheduler import Scheduler, TaskError, at_worker, beside, task
+from ferrank.distributed.scheduler import ClusterScheduler, Scheduler, TaskError, at_worker, beside, task
 from ferrank.distributed.tables import columns_of
 from ferrank.errors import (
     DataError,
@@ -200,7 +200,7 @@ class _Run:
             n_sized = _SIZED if n_partitions > _FEW else 1
             self._firsts = [number * n_partitions // n_sized for number in range(n_sized)]
             # Held, so that it need not be made again if all are.
-            self._batches = self._scheduler.hold([self._partitions.batch(n, n + 1) for n in self._firsts])
+            self._batches = self._scheduler.hold(self._partitions.batches([(n, n + 1) for n in self._firsts]))
             self._where = [""] * n_sized
             counts = self._compute(self._counts(roles, None), "counting")
             sizes = [count.size for of_batch in counts for count in of_batch]
@@ -220,7 +220,10 @@ class _Run:
     def _made(self) -> list[Any]:
         """Return the batches as they are made of their partitions."""
         ends = [*self._firsts[1:], len(self._partitions.parts)]
-        return [self._partitions.batch(*span) for span in zip(self._firsts, ends, strict=True)]
+        spans = list(zip(self._firsts, ends, strict=True))
+        # A scheduler of this process does each by a task of its own as fast.
+        at_once = len(spans) < len(self._partitions.parts) and isinstance(self._scheduler, ClusterScheduler)
+        return self._partitions.batches(spans, at_once=at_once)
 
     def _can_hold(self, size: int) -> bool:
         """Return whether workers may hold partitions of ``size`` bytes, beside what they hold and need."""

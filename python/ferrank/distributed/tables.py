@@ -17,11 +17,13 @@ from ferrank.data.categories import is_text
 from ferrank.data.sparse import issparse
 from ferrank.data.tables import arrow_table, unmasked
 from ferrank.data.values import Column, group_column, label_sets, target_columns, unlike
+from ferrank.distributed.graphs import Graph
 from ferrank.errors import ColumnTypeError, DataError, FerrankError
 
 __all__ = [
     "Batch",
     "batch",
+    "batch_of",
     "columns_of",
     "count_rows",
     "cut",
@@ -104,6 +106,11 @@ def batch(first: int, make: Callable[..., pa.Table], width: int, *parts: Any) ->
     pieces = (parts[start : start + width] for start in range(0, len(parts), width))
     made = (make(number, *piece) for number, piece in enumerate(pieces, first))
     return Batch.of(first, map(_without_types_of_nothing, made))
+
+
+def batch_of(first: int, make: Callable[..., pa.Table], width: int, graph: Graph) -> Batch:
+    """Return the :func:`batch` of the parts that ``graph`` makes."""
+    return batch(first, make, width, *graph.values())
 
 
 def unchanged(
