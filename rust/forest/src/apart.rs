@@ -290,7 +290,7 @@ impl Apart {
             let store = doubled.as_ref().unwrap_or(store);
             let context = GrowContext { store, space, params, monitor };
             let subset: Vec<usize> = (0..problem.targets.len()).collect();
-            let sample = RowSample::read(context, &subset, false, |rows| codes_of(store, rows, parts))?;
+            let sample = RowSample::read(context, &subset, false, |rows| codes_of(store, rows, parts).map(Some))?;
             let Resources { budget, scratch } = Resources::new(options);
             let predicted = (&subset[..], sample.as_ref());
             external::grow_over(context, &budget, (parts, &scratch), predicted, &trees, &|tree, vectors| {

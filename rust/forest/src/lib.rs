@@ -115,6 +115,7 @@ pub use tree::{Node, Split, Test, Tree};
 
 use context::GrowContext;
 use ferrank_data::intake::{Intake, Unlabelled};
+use ferrank_data::profile::CodePlan;
 use ferrank_data::schema::{Problem, Roles};
 use ferrank_data::source::ChunkSource;
 use ferrank_ranking::{Accumulator, Checkpoint, DataShape, Identity, Ranking, RunOptions};
@@ -189,7 +190,9 @@ fn grow_forest(
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
         let intake = Intake::new(source, &problem, params.treatment(), monitor).with_memory(options.memory);
-        let scan = options.scan(&intake, params.max_bins)?;
+        // Thresholds of kept trees are values, and random cuts are drawn among values.
+        let with_cuts = keeps_trees || params.ensemble == Ensemble::ExtraTrees;
+        let scan = options.scan(&intake, CodePlan { max_bins: params.max_bins, with_cuts })?;
         params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
         check(
             !params.shadows || !scan.is_part(),

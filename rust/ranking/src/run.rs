@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use ferrank_data::intake::{Counts, Intake};
-use ferrank_data::profile::Profile;
+use ferrank_data::profile::{CodePlan, Profile};
 use ferrank_data::schema::names;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result, check};
@@ -123,7 +123,9 @@ impl<'a> RunOptions<'a> {
 
 impl RunOptions<'_> {
     /// The profile given, or that of a pass over the source.
-    pub fn scan(&self, intake: &Intake<'_>, max_bins: usize) -> Result<ScanSummary<'_>> {
+    pub fn scan(&self, intake: &Intake<'_>, plan: impl Into<CodePlan>) -> Result<ScanSummary<'_>> {
+        let plan = plan.into();
+        let max_bins = plan.max_bins;
         let Intake { problem, unlabelled, .. } = *intake;
         let name = intake.source.name();
         let Some(profile) = self.profile else {
@@ -132,7 +134,7 @@ impl RunOptions<'_> {
                 let bytes = Profile::bytes(intake, max_bins, rows)?;
                 Budget::check_early(self.memory, bytes, "the profile of so many columns")?;
             }
-            let profile = Profile::new(intake, max_bins)?;
+            let profile = Profile::new(intake, plan)?;
             let counts = profile.counts;
             log_ignored(name, counts);
             return Ok(ScanSummary {

@@ -17,7 +17,7 @@ pub(super) struct Derived {
 }
 
 /// n_rows; the codes of a column.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowCodes {
     /// If each code is of one byte.
     Narrow(Vec<u8>),

@@ -10,7 +10,7 @@
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::coding::Scratch;
+use super::coding::{CodePlan, Scratch};
 use super::distinct::Distinct;
 use super::range::Ranges;
 use super::ranked::{ABREAST, Numbers, Ranker};
@@ -40,7 +40,8 @@ const MOST_VALUES: usize = 1 << 29;
 
 impl Profile {
     /// The profile of what `intake` gives; `None` if the source keeps no matrix, or one that is to be read once.
-    pub(super) fn with_matrix(intake: &Intake<'_>, max_bins: usize) -> Result<Option<Self>> {
+    pub(super) fn with_matrix(intake: &Intake<'_>, plan: CodePlan) -> Result<Option<Self>> {
+        let max_bins = plan.max_bins;
         if max_bins == 0 {
             return MatrixFeatures::new(intake).map(|features| Profile::by_row(intake, &features)).transpose();
         }
@@ -68,7 +69,7 @@ impl Profile {
         }
         let blocks = MatrixBlocks::new(columns, &rest.intake(), counts)?;
         let order = &profile.sample.order();
-        let reader = Reader { intake, blocks, order, max_bins };
+        let reader = Reader { intake, blocks, order, plan };
         let in_matrix: Vec<&Attribute> = features.iter().filter(|feature| is_in_matrix(feature)).collect();
         let others = std::mem::take(&mut profile.features);
         profile.names = [names(features), names(&intake.problem.targets)].concat();
@@ -76,7 +77,7 @@ impl Profile {
             true => reader.ranked(&in_matrix)?,
             false => reader.derived(&in_matrix, &tiles, &profile.sample)?,
         };
-        let (in_matrix, digests) = in_matrix.into_iter().unzip();
+        let (in_matrix, digests) = joined(in_matrix, features.len() - n_others);
         let mut scratch = Scratch::default();
         let mut derive = |mut column: ColumnProfile| {
             let digest = column.derive(max_bins, order, &mut scratch);
@@ -100,9 +101,22 @@ fn in_order<T>(
     in_matrix: Vec<T>,
     others: Vec<T>,
 ) -> Vec<T> {
+    if others.is_empty() {
+        return in_matrix;
+    }
     let (mut in_matrix, mut others) = (in_matrix.into_iter(), others.into_iter());
     let next = |feature| if is_in_matrix(feature) { in_matrix.next() } else { others.next() };
     features.iter().filter_map(next).collect()
+}
+
+/// The profiles of the columns in all `tiles`, `n` in all, and their digests. Profiles are large, and copied once.
+fn joined(tiles: Vec<Vec<(ColumnProfile, u128)>>, n: usize) -> (Vec<ColumnProfile>, Vec<u128>) {
+    let (mut profiles, mut digests) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    for (profile, digest) in tiles.into_iter().flatten() {
+        profiles.push(profile);
+        digests.push(digest);
+    }
+    (profiles, digests)
 }
 
 /// How columns are read of which some rows are sampled.
@@ -179,20 +193,20 @@ struct Reader<'a> {
     intake: &'a Intake<'a>,
     blocks: MatrixBlocks<'a>,
     order: &'a SampleOrder,
-    max_bins: usize,
+    plan: CodePlan,
 }
 
 impl Reader<'_> {
     /// The profiles of `features`, which are in the matrix, in the order of their columns, with what follows from the ranks of
-    /// all values in the place of samples, and their digests.
-    fn ranked(&self, features: &[&Attribute]) -> Result<Vec<(ColumnProfile, u128)>> {
+    /// all values in the place of samples, and their digests; of some columns together.
+    fn ranked(&self, features: &[&Attribute]) -> Result<Vec<Vec<(ColumnProfile, u128)>>> {
         let most = (TILE_BYTES / size_of::<f64>() / self.blocks.columns.n_rows).max(1).next_multiple_of(ABREAST);
         let tiles: Vec<&[&Attribute]> = neighbours(features, most).collect();
         let profiles = tiles.into_par_iter().map_init(Default::default, |(values, ranker), tile| {
             self.intake.monitor.check()?;
             self.tile(tile, values, ranker)
         });
-        Ok(profiles.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        profiles.collect()
     }
 
     /// The profiles of `features`, whose columns follow each other; `values` is a buffer.
@@ -212,14 +226,14 @@ impl Reader<'_> {
             let mut numerics = Vec::with_capacity(ABREAST);
             for (feature, values) in features.iter().zip(values.chunks_exact_mut(n_rows)) {
                 let values = self.blocks.taking_part(0, values);
-                let mut numeric = NumericProfile::new(self.max_bins);
+                let mut numeric = NumericProfile::new(self.plan.max_bins);
                 numeric.add_range(values).map_err(|error| self.intake.in_column(feature.column, error))?;
                 values.iter_mut().for_each(|value| *value = known(*value));
                 let n_missing = numeric.missing as usize;
                 numbers.push(Numbers { values, n_missing, low: numeric.min, high: numeric.max });
                 numerics.push(numeric);
             }
-            let ranked = ranker.rank(&numbers, self.order, self.max_bins);
+            let ranked = ranker.rank(&numbers, self.order, self.plan);
             profiles.extend(numerics.into_iter().zip(ranked).map(|(mut numeric, ranked)| {
                 let digest = numeric.take_ranked(ranked);
                 (ColumnProfile::Numeric(numeric), digest)
@@ -229,31 +243,31 @@ impl Reader<'_> {
     }
 
     /// The profiles of `features`, which are in the matrix, in the order of their columns, with cut points in the place of
-    /// samples, and their digests.
+    /// samples, and their digests; of some columns together.
     fn derived(
         &self,
         features: &[&Attribute],
         tiles: &Tiles,
         sample: &RowSample,
-    ) -> Result<Vec<(ColumnProfile, u128)>> {
+    ) -> Result<Vec<Vec<(ColumnProfile, u128)>>> {
         let sampled: Vec<usize> = (0..self.blocks.n_rows()).filter(|&row| sample.holds(row as u64)).collect();
         let tiles: Vec<&[&Attribute]> = neighbours(features, tiles.width).collect();
         let derived = tiles.into_par_iter().map_init(Scratch::default, |scratch, features| {
             let columns = self.sampled(features, &sampled, sample.holds_all())?;
             let derive = |mut column: ColumnProfile| {
-                let digest = column.derive(self.max_bins, self.order, scratch);
+                let digest = column.derive(self.plan.max_bins, self.order, scratch);
                 (column, digest)
             };
             Ok(columns.into_iter().map(ColumnProfile::Numeric).map(derive).collect::<Vec<_>>())
         });
-        Ok(derived.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        derived.collect()
     }
 
     /// The profiles of `features`, whose columns follow each other, with samples of the rows `sampled` of those that take
     /// part, which are all if `holds_all`.
     fn sampled(&self, features: &[&Attribute], sampled: &[usize], holds_all: bool) -> Result<Vec<NumericProfile>> {
         let place = features[0].column - self.blocks.columns.first;
-        let mut numerics = vec![NumericProfile::new(self.max_bins); features.len()];
+        let mut numerics = vec![NumericProfile::new(self.plan.max_bins); features.len()];
         let mut samples: Vec<_> = features.iter().map(|_| Vec::with_capacity(sampled.len())).collect();
         let (columns, rows) = (place..place + features.len(), 0..self.blocks.n_rows());
         self.blocks.read(columns, rows, &mut Vec::new(), |first, number, values| {

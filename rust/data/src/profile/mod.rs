@@ -35,7 +35,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
 use coding::Scratch;
-pub use coding::{Categories, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
+pub use coding::{Categories, CodePlan, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
 use derived_column::Derived;
 pub(crate) use derived_column::RowCodes;
 use distinct::{Distinct, count_distinct};
@@ -297,14 +297,17 @@ pub struct LabelProfile {
 impl Profile {
     /// Profiles what `intake` gives, in one pass, columns in parallel on the current pool.
     ///
-    /// With 0 for `max_bins` it learns ranges, categories and counts, and nothing for codes.
-    pub fn new(intake: &Intake<'_>, max_bins: usize) -> Result<Self> {
-        if let Some(profile) = Profile::with_matrix(intake, max_bins)? {
+    /// `plan` says what is wanted of codes. With `max_bins` of 0 it learns ranges, categories and counts, and nothing for
+    /// codes.
+    pub fn new(intake: &Intake<'_>, plan: impl Into<CodePlan>) -> Result<Self> {
+        let plan = plan.into();
+        let max_bins = plan.max_bins;
+        if let Some(profile) = Profile::with_matrix(intake, plan)? {
             return Ok(profile);
         }
         let mut profile = Profile::new_part(intake, max_bins, Place::default())?;
         if max_bins > 0 && profile.sample.holds_all() && Ranker::supports(profile.sample.hashes.len()) {
-            profile.derive_ranks();
+            profile.derive_ranks(plan);
         }
         Ok(profile)
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::coding::{Cuts, MISSING_U8, MISSING_U16};
+use super::coding::{CodePlan, Cuts, MISSING_U8, MISSING_U16};
 use super::derived_column::{Derived, RowCodes};
 use super::hashes::hash;
 use super::sample::SampleOrder;
@@ -64,11 +64,11 @@ impl Ranker {
     }
 
     /// Ranks `columns`, at most [`ABREAST`], whose rows are those of `order`. The number of rows is
-    /// [supported](Self::supports). Columns have at most `max_bins` codes.
-    pub(super) fn rank(&mut self, columns: &[Numbers<'_>], order: &SampleOrder, max_bins: usize) -> Vec<Ranked> {
+    /// [supported](Self::supports).
+    pub(super) fn rank(&mut self, columns: &[Numbers<'_>], order: &SampleOrder, plan: CodePlan) -> Vec<Ranked> {
         let n_rows = order.len();
         if n_rows > MOST_IN_NETWORK {
-            return columns.iter().map(|column| self.rank_alone(column, order, max_bins)).collect();
+            return columns.iter().map(|column| self.rank_alone(column, order, plan)).collect();
         }
         // Bits that hold the number of a row, at least one.
         let row_bits = (n_rows - 1).max(1).ilog2() + 1;
@@ -83,12 +83,12 @@ impl Ranker {
         let Ranker { abreast, numbering, .. } = self;
         let ranked = |(lane, column)| {
             let rows = abreast.iter().map(move |keys| keys[lane] & ((1 << row_bits) - 1));
-            numbering.ranked(column, rows, order, max_bins)
+            numbering.ranked(column, rows, order, plan)
         };
         columns.iter().enumerate().map(ranked).collect()
     }
 
-    fn rank_alone(&mut self, column: &Numbers<'_>, order: &SampleOrder, max_bins: usize) -> Ranked {
+    fn rank_alone(&mut self, column: &Numbers<'_>, order: &SampleOrder, plan: CodePlan) -> Ranked {
         let cells = Cells::new(column, u32::from(u16::MAX));
         let keys = column.values.iter().zip(0..).map(|(&value, row)| cells.of(value) << 16 | row);
         self.keys.clear();
@@ -96,7 +96,7 @@ impl Ranker {
         radsort::sort_by_key(&mut self.keys, |key| (key >> 16) as u16);
         let row = |key: u32| key & u32::from(u16::MAX);
         settle(&mut self.keys, |key| column.values[row(key) as usize]);
-        self.numbering.ranked(column, self.keys.iter().map(|&key| row(key)), order, max_bins)
+        self.numbering.ranked(column, self.keys.iter().map(|&key| row(key)), order, plan)
     }
 }
 
@@ -137,7 +137,7 @@ impl Numbering {
         column: &Numbers<'_>,
         rows: impl Iterator<Item = u32> + Clone,
         order: &SampleOrder,
-        max_bins: usize,
+        plan: CodePlan,
     ) -> Ranked {
         let n_distinct = self.number(column, rows.clone()).unwrap_or_else(|| {
             let mut sorted = std::mem::take(&mut self.sorted);
@@ -149,21 +149,22 @@ impl Numbering {
             self.sorted = sorted;
             n_distinct
         });
-        let cuts = self.cuts(n_distinct, max_bins);
-        let codes = match cuts.values.len() <= usize::from(MISSING_U8) {
+        let cuts = self.cuts(n_distinct, plan);
+        let codes = match cuts.n_codes() <= usize::from(MISSING_U8) {
             true => RowCodes::Narrow(self.codes(&cuts, n_distinct)),
             false => RowCodes::Wide(self.codes(&cuts, n_distinct)),
         };
-        let n_distinct = Some(n_distinct).filter(|&n| n <= max_bins);
+        let cuts = if plan.with_cuts { cuts } else { Cuts::without_values(cuts.n_codes()) };
+        let n_distinct = Some(n_distinct).filter(|&n| n <= plan.max_bins);
         let derived = Derived { cuts, n_distinct, codes: Some(Arc::new(codes)) };
         Ranked { derived, hash: hash(column.values, order, &mut self.words) }
     }
 
-    fn cuts(&mut self, n_distinct: usize, max_bins: usize) -> Cuts {
+    fn cuts(&mut self, n_distinct: usize, CodePlan { max_bins, with_cuts }: CodePlan) -> Cuts {
         let Numbering { ranks, distinct, ends, .. } = self;
         let distinct = &distinct[..n_distinct];
         if n_distinct <= max_bins {
-            return Cuts::exact(distinct);
+            return if with_cuts { Cuts::exact(distinct) } else { Cuts::without_values(n_distinct) };
         }
         ends.clear();
         ends.resize(n_distinct, 0);
@@ -180,14 +181,14 @@ impl Numbering {
 
     /// The codes of the rows by `cuts`.
     fn codes<C: Code>(&self, cuts: &Cuts, n_distinct: usize) -> Vec<C> {
-        if cuts.values.len() == n_distinct {
+        if cuts.n_codes() == n_distinct {
             // As many codes as values: each has its own.
             let code = |&rank: &u16| if rank == MISSING_U16 { C::MISSING } else { C::from_u16(rank) };
             return self.ranks.iter().map(code).collect();
         }
         let (mut codes, mut code) = (Vec::with_capacity(n_distinct), 0);
         for &value in &self.distinct[..n_distinct] {
-            while code + 1 < cuts.values.len() && cuts.cut(code) < value {
+            while code + 1 < cuts.n_codes() && cuts.cut(code) < value {
                 code += 1;
             }
             codes.push(C::from_u16(code as u16));
@@ -324,7 +325,7 @@ mod tests {
         sample.order()
     }
 
-    fn rank(columns: &[Vec<f64>], max_bins: usize) -> Vec<Ranked> {
+    fn rank(columns: &[Vec<f64>], plan: impl Into<CodePlan>) -> Vec<Ranked> {
         let known = |values: &Vec<f64>| values.iter().copied().filter(|value| !value.is_nan()).collect::<Vec<f64>>();
         let numbers = |values| {
             let low = known(values).into_iter().fold(f64::INFINITY, f64::min);
@@ -332,12 +333,18 @@ mod tests {
             Numbers { values, n_missing: values.len() - known(values).len(), low, high }
         };
         let columns: Vec<Numbers<'_>> = columns.iter().map(numbers).collect();
-        Ranker::default().rank(&columns, &order(columns[0].values.len()), max_bins)
+        Ranker::default().rank(&columns, &order(columns[0].values.len()), plan.into())
     }
 
     /// What the general way finds in `columns` agrees with what the ranks say.
     fn check(columns: &[Vec<f64>], max_bins: usize) {
-        for (values, Ranked { derived, hash: found_hash }) in columns.iter().zip(rank(columns, max_bins)) {
+        let alone = rank(columns, CodePlan { max_bins, with_cuts: false });
+        for ((values, Ranked { derived, hash: found_hash }), alone) in
+            columns.iter().zip(rank(columns, max_bins)).zip(alone)
+        {
+            assert_eq!(alone.derived.cuts, Cuts::without_values(derived.cuts.n_codes()));
+            assert_eq!((alone.derived.n_distinct, alone.hash), (derived.n_distinct, found_hash));
+            assert_eq!(alone.derived.codes, derived.codes);
             assert_eq!(found_hash, hash(values, &order(values.len()), &mut Vec::new()));
             let expected = Cuts::quantiles(values.to_vec(), max_bins);
             assert_eq!(derived.cuts, expected);

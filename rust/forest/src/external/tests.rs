@@ -326,7 +326,8 @@ fn over_parts(
     let context = GrowContext { store: &coded.store, space: &space, params, monitor: &monitor };
     let parts = Cut { stores, context };
     let subset: Vec<usize> = (0..coded.store.targets.len()).collect();
-    let sample = RowSample::read(context, &subset, false, |rows| parts::codes_of(&coded.store, rows, &parts)).unwrap();
+    let sample =
+        RowSample::read(context, &subset, false, |rows| parts::codes_of(&coded.store, rows, &parts).map(Some)).unwrap();
     let bare = without_codes(&coded.store);
     let context = GrowContext { store: &bare, ..context };
     let plan = plan(memory, context);

@@ -28,7 +28,8 @@ pub(crate) struct RowSample<'a> {
     pub(super) criterion: Criterion,
     /// Numbers in the store, ascending.
     pub(super) rows: Vec<usize>,
-    pub(super) codes: Chunk,
+    /// `None` if these are all rows, whose codes the store has.
+    codes: Option<Chunk>,
     /// n_rows; the weight of a row times the number of rows that it stands for.
     pub(super) weights: Vec<f64>,
     /// The sums of all rows of the store.
@@ -76,7 +77,7 @@ impl<'a> RowSample<'a> {
         context: GrowContext<'a>,
         subset: &[usize],
         is_part: bool,
-        codes: impl FnOnce(&[usize]) -> Result<Chunk>,
+        codes: impl FnOnce(&[usize]) -> Result<Option<Chunk>>,
     ) -> Result<Option<Self>> {
         let GrowContext { store, space, params, .. } = context;
         if !params.bootstraps() || subset.is_empty() {
@@ -86,7 +87,7 @@ impl<'a> RowSample<'a> {
             context,
             criterion: Criterion::new(space),
             rows: Vec::new(),
-            codes: Chunk::default(),
+            codes: None,
             weights: Vec::new(),
             totals: Vec::new(),
             targets: subset.iter().map(|&target| SampledTarget::new(context, target)).collect(),
@@ -106,6 +107,11 @@ impl<'a> RowSample<'a> {
             sampled.read(&sample.rows, &store.targets[target], context, &sample.criterion, &sample.totals);
         }
         Ok(Some(sample))
+    }
+
+    /// The codes of the rows.
+    pub(super) fn codes(&self) -> &Chunk {
+        self.codes.as_ref().unwrap_or(&self.context.store.chunks[0])
     }
 
     /// Bytes of the codes of a sample of `n_rows` rows of `row_bytes` bytes.
@@ -295,8 +301,11 @@ impl<'a> ClassShares<'a> {
     }
 }
 
-/// The codes of `rows`; features keep their slots.
-fn gather(store: &CodeStore, rows: &[usize]) -> Chunk {
+/// The codes of `rows`, where they are not all that the store has; features keep their slots.
+fn gather(store: &CodeStore, rows: &[usize]) -> Option<Chunk> {
+    if rows.len() == store.rows && store.chunks.len() == 1 {
+        return None;
+    }
     fn read<C: Stored>(store: &CodeStore, rows: &[usize], to: &mut Bands<C>) {
         to.resize(C::of(&store.chunks[0]).len(), rows.len());
         for (band, cells) in to.iter_mut().enumerate() {
@@ -308,7 +317,7 @@ fn gather(store: &CodeStore, rows: &[usize]) -> Chunk {
     let mut chunk = Chunk { rows: rows.len(), ..Chunk::default() };
     read(store, rows, &mut chunk.narrow);
     read(store, rows, &mut chunk.wide);
-    chunk
+    Some(chunk)
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl<'a> TrackedRows<'a> {
     pub(crate) fn part(&mut self, range: Range<usize>, split: &BufferedSplit) -> usize {
         self.has_split = true;
         let Some(sample) = self.sample.filter(|_| !range.is_empty()) else { return range.start };
-        let (codes, rows) = (&sample.codes, &mut self.rows);
+        let (codes, rows) = (sample.codes(), &mut self.rows);
         match sample.context.store.slots[split.feature as usize] {
             Slot::Narrow(slot) => {
                 let column = codes.narrow.column(slot);
