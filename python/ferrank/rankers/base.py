@@ -1,6 +1,7 @@
 """Base classes of the rankers: scikit-learn estimators that select features."""
 
 import numbers
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -35,6 +36,8 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
     """
 
     n_features_to_select: int | float | None
+    _is_ranked: np.ndarray[Any, np.dtype[np.bool_]]
+    """(n_features_in_,); whether a feature was ranked by the last fit"""
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"client": UNUSED}
 
     def __new__(cls, *given: Any, **settings: Any) -> Self:
@@ -82,11 +85,10 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         """Set the fitted attributes."""
         self.result_ = result
         importances, ranks = result.importances(), result.ranks()
-        if self._unranked():
-            places = self._places_ranked(len(result.features))
-            all_importances = np.zeros(places.size)
-            all_ranks = np.full(places.size, len(importances) + 1, dtype=ranks.dtype)
-            all_importances[places], all_ranks[places] = importances, ranks
+        if not self._is_ranked.all():
+            all_importances = np.zeros(self._is_ranked.size)
+            all_ranks = np.full(self._is_ranked.size, len(importances) + 1, dtype=ranks.dtype)
+            all_importances[self._is_ranked], all_ranks[self._is_ranked] = importances, ranks
             importances, ranks = all_importances, all_ranks
         self.feature_importances_, self.ranking_ = importances, ranks
 
@@ -94,16 +96,15 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         """Return the features that have a role other than to be ranked, by name or position."""
         return []
 
-    def _places_ranked(self, n_ranked: int) -> np.ndarray[Any, Any]:
-        """Return a mask of the features that are ranked, of all that the ranker was fitted on."""
+    def _tell_ranked(self, names: Callable[[], Sequence[str]]) -> None:
+        """Keep which of the features, called ``names``, are ranked; the engine refuses what is no feature."""
+        self._is_ranked = np.ones(int(self.n_features_in_), dtype=bool)
         unranked = self._unranked()
-        names = getattr(self, "feature_names_in_", None)
-        mask = np.ones(n_ranked + len(unranked), dtype=bool)
         if not unranked:  # To make 20,000 names takes as long as ten trees.
-            return mask
-        known = [f"x{i}" for i in range(mask.size)] if names is None else list(names)
-        mask[[known.index(one) if isinstance(one, str) else one for one in unranked]] = False
-        return mask
+            return
+        places = {name: place for place, name in enumerate(names())}
+        found = [places.get(one) if isinstance(one, str) else one for one in unranked]
+        self._is_ranked[[one for one in found if one is not None and 0 <= one < self._is_ranked.size]] = False
 
     def _examples(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, like: dict[str, Any] | None = None
@@ -113,7 +114,9 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         if holds_label_sets(own["task"], own["hierarchy"], y):
             y = label_sets(y)
         source, roles = validation.join(self, X, y, sample_weight, groups, like)
-        self._count_selected()
+        self._tell_ranked(lambda: source.columns[: self.n_features_in_])
+        if self._is_ranked.any():
+            self._count_selected()
         roles |= own | {"categorical_features": []}
         if not is_from_dtype(self.categorical_features):
             names = source.columns[: self.n_features_in_]
@@ -161,28 +164,30 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
         self.n_features_in_ = len(result.features) + len(self._unranked())
         if is_frame:
             self.feature_names_in_ = np.array(names if self._unranked() else result.features, dtype=object)
+        self._tell_ranked(lambda: names or [f"x{i}" for i in range(self.n_features_in_)])
         self._keep(result)
         self._count_selected()
         return self
 
     def _count_selected(self) -> int:
         """Return the number of features to keep, computed as by scikit-learn's RFE."""
-        wanted, n_features = self.n_features_to_select, int(self.n_features_in_) - len(self._unranked())
+        wanted, n_features = self.n_features_to_select, int(self._is_ranked.sum())
         if wanted is None:
             return max(1, n_features // 2)
         if isinstance(wanted, numbers.Integral) and 1 <= wanted <= n_features:
             return int(wanted)
         if isinstance(wanted, float) and 0 < wanted <= 1:
             return max(1, int(wanted * n_features))
+        ranked = "" if self._is_ranked.all() else ", those that are ranked,"
         raise SettingError(
-            f"n_features_to_select: {wanted!r} is neither a number of features in 1 … {n_features} "
+            f"n_features_to_select: {wanted!r} is neither a number of features in 1 … {n_features}{ranked} "
             "nor a share in (0, 1] nor None"
         )
 
     def _get_support_mask(self) -> np.ndarray[Any, Any]:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        places = np.flatnonzero(self._places_ranked(len(self.result_.features)))
+        places = np.flatnonzero(self._is_ranked)
         mask[places[self.result_.order()[: self._count_selected()]]] = True
         return mask
 
