@@ -6,12 +6,13 @@ The rankers that users of scikit-learn have are plans too: they add ``fit``, ``t
 import copy
 import functools
 import json
+import math
 import numbers
 import os
 import posixpath
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from inspect import signature
 from typing import Any, ClassVar, Literal
 
@@ -24,7 +25,7 @@ from ferrank.data.parameters import decay_of
 from ferrank.errors import SettingError
 from ferrank.output import check_apart, check_path, path_of
 from ferrank.progress import Progress
-from ferrank.rankers.turf import sizes, turf
+from ferrank.rankers.turf import turf
 from ferrank.ranking import Ranking
 from ferrank.ranking.joint import join
 from ferrank.resources import bytes_of, threads_of
@@ -392,8 +393,8 @@ class ReliefPlan(EnginePlan):
         if self.turf_step is None:
             return super()._rank_source(source, roles, progress, resume, profile)
         once = self._iteration()
-        once.covariates = covariates = self._covariate_names(source, roles)
-        weights = self._distance_weights(source, roles, len(covariates))
+        once.covariates = self._covariate_names(source, roles)
+        weights = self._distance_weights(source, roles)
         if self.max_samples is not None:
             # All iterations rank the same rows, which are read once where they fit in memory.
             settings = once._settings()
@@ -405,11 +406,10 @@ class ReliefPlan(EnginePlan):
         def rank(dropped: list[str], iteration: int) -> Ranking:
             file = None if resume is None else f"{os.fspath(resume)}.{iteration}"
             known = None if dropped else profile
-            if weights is not None:
-                once.distance_features = {name: w for name, w in weights.items() if name not in dropped}
+            once.distance_features = _left(weights, dropped)
             return once._rank_source(source, _without(roles, dropped), progress, file, known)
 
-        return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf())
+        return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf(), weights)
 
     def _rank_partitions(
         self,
@@ -427,22 +427,26 @@ class ReliefPlan(EnginePlan):
         if self.turf_step is None:
             return super()._rank_partitions(partitions, roles, scheduler, progress, resume)
         once = self._iteration()
-        if self.distance_features is not None:
-            raise SettingError(
-                "distance_features: with turf_step the names of all features must be known before the run, "
-                "and those of a dask collection are not; leave one of the two out"
-            )
-        if any(not isinstance(one, str) for one in _covariates(self.covariates)):
-            raise SettingError(
-                "covariates: with turf_step positions change where features leave; give the names, or leave "
-                "turf_step out"
-            )
+        given = _features_of_distance(self.distance_features)
+        pairs = [one if isinstance(one, list) else [one, 1.0] for one in given or []]
+        for setting, features in (
+            ("covariates", _covariates(self.covariates)),
+            ("distance_features", [feature for feature, _ in pairs]),
+        ):
+            if any(not isinstance(one, str) for one in features):
+                raise SettingError(
+                    f"{setting}: with turf_step positions change where features leave, and those of a dask "
+                    "collection have no names before the run; give the names, or leave turf_step out"
+                )
+        weights = None if given is None else {name: weight for name, weight in pairs if weight > 0}
 
         def rank(dropped: list[str], iteration: int) -> Ranking:
             folder = None if resume is None else posixpath.join(os.fspath(resume), str(iteration))
+            if dropped:  # What is wrong with the setting as given, the first iteration says.
+                once.distance_features = _left(weights, dropped)
             return once._rank_partitions(partitions, _without(roles, dropped), scheduler, progress, folder)
 
-        return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf())
+        return turf(rank, self.turf_step, self.turf_features, self._settings_of_turf(), weights)
 
     def _iteration(self) -> "ReliefPlan":
         """Return the plan of one iteration of TuRF."""
@@ -469,25 +473,14 @@ class ReliefPlan(EnginePlan):
                 raise SettingError(f"covariates: position {one} is not in 0 … {len(names) - 1}")
         return [one if isinstance(one, str) else names[one] for one in given]
 
-    def _distance_weights(
-        self, source: Source, roles: dict[str, Any], n_covariates: int
-    ) -> dict[str, float] | None:
-        """Return the features that count in distances, of which one is left after TuRF for sure."""
+    def _distance_weights(self, source: Source, roles: dict[str, Any]) -> dict[str, float] | None:
+        """Return the weights of the features that distances are made of, by name, if any are given."""
         given = _features_of_distance(self.distance_features)
         if given is None:
             return None
         features = [name for name, _ in source.resolve(roles)["features"]]
         found = _core.distance_weights(given, features)
-        weights = {name: weight for name, weight in zip(features, found, strict=True) if weight > 0}
-        n_ranked = max(1, len(features) - n_covariates)
-        leaving = n_ranked - sizes(n_ranked, self.turf_step, self.turf_features)[-1]
-        if leaving >= len(weights):
-            raise SettingError(
-                f"distance_features: TuRF leaves out {leaving} of {n_ranked} features, which may be all "
-                f"{len(weights)} that distances are made of; give at least {leaving + 1} features a weight, "
-                f"use turf_features={n_ranked - len(weights) + 1} or more, or leave one of the two out"
-            )
-        return weights
+        return {name: weight for name, weight in zip(features, found, strict=True) if weight > 0}
 
     def _settings_of_turf(self) -> dict[str, Any]:
         own = plain({"turf_step": self.turf_step, "turf_features": self.turf_features})
@@ -505,29 +498,45 @@ def _features_of_distance(given: Any) -> Any:
     """Return the features that distances are made of as the engine takes them."""
     if given is None:
         return None
+    if _is_by_name(given):
+        given = dict(given.items())
     if isinstance(given, Mapping):
         return [[_feature_of_distance(one), _weight_in_distance(one, given[one])] for one in given]
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise SettingError(
-            f"distance_features: {given!r} is not a list; use a list of names or positions, a mask, or a "
-            "mapping from names to weights"
-        )
-    features = list(given)
+    what = "a list of names or positions, a mask, or a mapping from names to weights"
+    features = _list_of_features(given, "distance_features", what)
     if all(isinstance(one, bool | np.bool_) for one in features):
         return [bool(one) for one in features]
     return [_feature_of_distance(one) for one in features]
+
+
+def _is_by_name(given: Any) -> bool:
+    """Return True for a series of pandas whose index has names: its values are those of features by name."""
+    index: Any = getattr(given, "index", None)
+    if callable(index) or getattr(given, "ndim", 0) != 1 or not hasattr(given, "items"):
+        return False
+    return len(index) > 0 and all(isinstance(name, str) for name in index)
 
 
 def _covariates(given: Any) -> list[str | int]:
     """Return the covariates as the engine takes them: names and positions."""
     if given is None:
         return []
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise SettingError(f"covariates: {given!r} is not a list; use a list of names or positions")
-    return [_name_or_position(one, "covariates") for one in given]
+    features = _list_of_features(given, "covariates", "a list of names or positions")
+    return [_name_or_position(one, "covariates", "; list those that are covariates") for one in features]
 
 
-def _name_or_position(one: Any, setting: str, hint: str = "") -> str | int:
+def _list_of_features(given: Any, setting: str, what: str) -> list[Any]:
+    """Return a list of what ``setting`` is given as; ``what`` says what it may be.
+
+    An iterator would be empty the second time, and the order of a set differs from run to run.
+    """
+    is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set | Iterator)
+    if not is_list or _is_by_name(given):
+        raise SettingError(f"{setting}: {given!r} is not a list; use {what}")
+    return list(given)
+
+
+def _name_or_position(one: Any, setting: str, hint: str) -> str | int:
     """Return a feature in ``setting`` as the engine takes it."""
     if isinstance(one, str):
         return str(one)
@@ -541,8 +550,12 @@ def _feature_of_distance(one: Any) -> str | int:
 
 
 def _weight_in_distance(feature: Any, weight: Any) -> float:
-    if isinstance(weight, int | float | np.number) and np.isfinite(weight) and weight >= 0:
-        return float(weight)
+    try:
+        found = float(weight) if isinstance(weight, int | float | np.number | np.bool_) else math.nan
+    except OverflowError:
+        found = math.inf
+    if 0 <= found < math.inf:
+        return found
     raise SettingError(
         f"distance_features: weight {weight!r} of {feature!r} is not a finite number of at least 0; with 0 "
         "the feature does not count"
@@ -555,6 +568,12 @@ def _class_name(name: Any) -> str:
         return str(name).lower()
     is_whole = isinstance(name, float | np.floating) and float(name).is_integer()
     return str(int(name)) if is_whole else str(name)
+
+
+def _left(weights: dict[str, float] | None, dropped: list[str]) -> dict[str, float] | None:
+    """Return the weights in distances of the features that are not dropped."""
+    gone = set(dropped)
+    return None if weights is None else {name: w for name, w in weights.items() if name not in gone}
 
 
 def _without(roles: dict[str, Any], dropped: list[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Irrelevant features blur distances, so that neighbors by the features that are left are better ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,16 @@ def sizes(n_features: int, step: Any, last: Any) -> list[int]:
 
 
 def eliminated(
-    measure: Callable[[Ints], Floats], n_features: int, step: Any, last: Any
+    measure: Callable[[Ints], Floats],
+    n_features: int,
+    step: Any,
+    last: Any,
+    goes_on: Callable[[Ints], bool] = lambda _: True,
 ) -> list[tuple[Ints, Floats]]:
     """Return for each iteration its features, ascending, and how good they are, as ``measure`` says.
 
-    Of equally good features the first are kept.
+    Of equally good features the first are kept. There is no iteration with features that ``goes_on`` refuses,
+    and none after it.
     """
     features = np.arange(n_features)
     rounds: list[tuple[Ints, Floats]] = []
@@ -56,6 +61,8 @@ def eliminated(
         if rounds:
             worth = rounds[-1][1]
             features = np.sort(features[np.argsort(-worth, kind="stable")[:size]])
+            if not goes_on(features):
+                break
         rounds.append((features, measure(features)))
     return rounds
 
@@ -81,13 +88,18 @@ def combined(rounds: list[tuple[Ints, Floats]], n_features: int, *, by_ratio: bo
 
 
 def turf(
-    rank: Callable[[list[str], int], Ranking], step: Any, last: Any, settings: dict[str, Any]
+    rank: Callable[[list[str], int], Ranking],
+    step: Any,
+    last: Any,
+    settings: dict[str, Any],
+    in_distance: Collection[str] | None = None,
 ) -> Ranking:
     """Return the ranking by TuRF; ``rank(dropped, iteration)`` ranks the features that are not dropped.
 
-    The first score says which features leave. Errors are those of a feature's last iteration, given the
-    features that it had. By rank intervals, a feature that left may be better than one that stayed if the
-    iteration after which it left does not say which of both is better.
+    The first score says which features leave. Iterations end before the last of the features ``in_distance``,
+    without which no row is nearer than others, would leave. Errors are those of a feature's last iteration,
+    given the features that it had. By rank intervals, a feature that left may be better than one that stayed
+    if the iteration after which it left does not say which of both is better.
     """
     rankings = [rank([], 0)]
     first = rankings[0]
@@ -99,7 +111,10 @@ def turf(
             rankings.append(rank(dropped.tolist(), len(rankings)))
         return rankings[-1].importances()
 
-    rounds = [features for features, _ in eliminated(measure, len(names), step, last)]
+    def goes_on(features: Ints) -> bool:
+        return in_distance is None or any(name in in_distance for name in names[features])
+
+    rounds = [features for features, _ in eliminated(measure, len(names), step, last, goes_on)]
     parts = list(zip(rounds, rankings, strict=True))
     seconds = [ranking.seconds for ranking in rankings if ranking.seconds is not None]
     return Ranking(
