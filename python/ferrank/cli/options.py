@@ -3,7 +3,8 @@
 import argparse
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from csv import reader
 from functools import partial
 from typing import Any
 
@@ -76,12 +77,12 @@ def _priors(text: str) -> str | dict[str, float]:
 
 
 def _names(text: str) -> list[str]:
-    """Parse names of features.
+    """Parse names of features; those with commas stand in double quotes.
 
-    >>> _names("age,sex")
-    ['age', 'sex']
+    >>> _names("age,sex"), _names('"age, years",sex')
+    (['age', 'sex'], ['age, years', 'sex'])
     """
-    return text.split(",")
+    return next(reader([text])) or [""]
 
 
 # argparse puts these names into its messages.
@@ -97,10 +98,51 @@ def _features_of_distance(text: str) -> list[str] | dict[str, float]:
     >>> _features_of_distance("a,b"), _features_of_distance("a=1,b=0.5")
     (['a', 'b'], {'a': 1.0, 'b': 0.5})
     """
-    if "=" not in text:
-        return _names(text)
-    parts = [part.rpartition("=") for part in text.split(",")]
-    return {name: _weight(number) for name, _, number in parts}
+    names = _names(text)
+    parts = [name.rpartition("=") for name in names]
+    plain = [name for name, (_, _, number) in zip(names, parts, strict=True) if not _is_number(number)]
+    if len(plain) == len(names):
+        return names
+    if plain:
+        raise argparse.ArgumentTypeError(
+            f"{text}: '{plain[0]}' has no weight; give each feature one, such as {plain[0]}=1, or none"
+        )
+    return _with_weights({}, [(name, float(number)) for name, _, number in parts])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _with_weights(known: dict[str, float], more: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return the weights ``known`` and those that come later, of other features."""
+    weights = dict(known)
+    for name, weight in more:
+        if name in weights:
+            raise argparse.ArgumentTypeError(f"'{name}' is given twice; give it one weight")
+        weights[name] = weight
+    return weights
+
+
+class _MoreFeatures(argparse.Action):
+    """Adds the features of an option that is repeated to those before."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
+        before = getattr(namespace, self.dest, None)
+        if before is not None and type(before) is not type(values):
+            raise argparse.ArgumentError(self, "features with weights and without; give all a weight or none")
+        if isinstance(before, dict):
+            try:
+                values = _with_weights(before, values.items())
+            except argparse.ArgumentTypeError as error:
+                raise argparse.ArgumentError(self, str(error)) from None
+        elif before is not None:
+            values = [*before, *values]
+        setattr(namespace, self.dest, values)
 
 
 _features_of_distance.__name__ = "names, or weights by name"
@@ -514,17 +556,19 @@ def _add_relief(parser: argparse.ArgumentParser) -> None:
     )
     setting(
         "--distance-features",
+        action=_MoreFeatures,
         type=_features_of_distance,
         metavar="F",
         help="features whose differences say which rows are near, such as a,b, or weights, such as "
-        "a=1,b=0.5; all features are ranked; default: all, with weight 1",
+        "a=1,b=0.5; all features are ranked; can be repeated; default: all, with weight 1",
     )
     setting(
         "--covariates",
+        action=_MoreFeatures,
         type=_names,
         metavar="C",
         help="features that importances are adjusted for, such as age,sex; they do not count in distances "
-        "and are not ranked",
+        "and are not ranked; can be repeated; without p-values",
     )
     setting(
         "--scaling",
