@@ -28,6 +28,11 @@ def make_plan(chosen: argparse.Namespace) -> Plan:
         given = {name: value for name, value in vars(chosen).items() if name in of_rankers}
         name = automatic(given, weighted=chosen.sample_weight is not None, task=chosen.task)
     if getattr(chosen, "select", None) is not None:
+        if getattr(chosen, "covariates", None):
+            raise SettingError(
+                "select: takes p-values, and there are none with covariates; leave one of the two out; with "
+                "covariates, go by the importances and their standard errors"
+            )
         settings |= WITH_P_VALUES.get(name, {})
     [plan] = make_plans(argparse.Namespace(**settings | vars(chosen)), [name], PLANS)
     return plan

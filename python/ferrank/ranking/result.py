@@ -283,6 +283,12 @@ class Ranking:
 
     def _known_relevance(self) -> Relevance:
         if self.relevance is None:
+            if self.settings.get("covariates"):
+                raise UnavailableError(
+                    "relevant: there are no p-values with covariates, as targets that are drawn anew lose "
+                    "what they have to do with them; go by the importances and their standard errors, or "
+                    "rank without covariates"
+                )
             by = str(self.settings.get("ranker") or "")
             made = {"forest": "shadows=True gives it some", "relief": "target_draws=60 gives it some"}
             raise UnavailableError(

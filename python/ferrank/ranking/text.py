@@ -23,6 +23,8 @@ _LEAST_Q = 1e-10
 _DIGITS = 4
 _SCORES = 4
 """Number of scores in a table that also has verdicts."""
+_LISTED = 5
+"""Number of features of a setting that are named."""
 _PAIRS = 3
 """Number of pairs of features that are named."""
 _NOTABLE = 0.2
@@ -212,6 +214,38 @@ def _definitions(ranking: "Ranking") -> list[str]:
     return [f"{kind}: {definitions[kind]}" for kind in kinds if kind]
 
 
+def _adjustment(settings: Mapping[str, Any]) -> list[str]:
+    """Return what importances by Relief are adjusted for, and which features make rows near."""
+    lines = []
+    covariates = _named(settings.get("covariates"))
+    if covariates:
+        lines.append(f"adjusted for the differences in {_some(covariates)}; no p-values with covariates")
+    near = _named(settings.get("distance_features"))
+    if near:
+        lines.append(f"rows are near by {_some(near)} alone")
+    return lines
+
+
+def _named(setting: Any) -> list[str]:
+    """Return the features in a setting; weights that are not all the same stand beside their names."""
+    given = setting if isinstance(setting, list) else []
+    if all(isinstance(one, bool) for one in given):
+        given = [place for place, counts in enumerate(given) if counts]
+    pairs = [one if isinstance(one, list) and len(one) == 2 else [one, 1] for one in given]
+    counting = [(one, weight) for one, weight in pairs if weight != 0]
+    names = [shorten(one) if isinstance(one, str) else f"feature {one}" for one, _ in counting]
+    weights = [weight for _, weight in counting]
+    if len(set(weights)) < 2:
+        return names
+    return [f"{name} ({weight:g})" for name, weight in zip(names, weights, strict=True)]
+
+
+def _some(names: list[str]) -> str:
+    more = [f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else []
+    first = names[:_LISTED] + more
+    return first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
+
+
 def _has_errors(score: "ScoreRanking") -> bool:
     return bool(np.isfinite(score.standard_error).any())
 
@@ -320,6 +354,7 @@ def notes(ranking: "Ranking", top: int) -> list[str]:
     """Return what the scores and errors mean, how good the model is, and what is relevant."""
     lines = [f"warning: {visible(one)}" for one in ranking.warnings]
     lines += _definitions(ranking)
+    lines += _adjustment(ranking.settings)
     lines += _errors(ranking, top)
     lines += _too_many(ranking)
     lines += _model_errors(ranking)
