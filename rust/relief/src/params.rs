@@ -438,11 +438,12 @@ impl ReliefParams {
         check(
             none || self.target_draws == 0,
             "covariates: targets that are drawn anew lose what they have to do with the covariates, so that p-values would \
-             be wrong; leave target_draws out",
+             be wrong; leave one of the two out",
         )?;
         check(
             none || self.unlabelled != Unlabelled::Use,
-            "covariates: rows without a target have no distance of targets to adjust; use unlabelled=\"ignore\"",
+            "covariates: rows without a target have no distance of targets to adjust; use unlabelled=\"ignore\" without \
+             influence, or leave covariates out",
         )?;
         check(
             none || !self.scores.contains(&ReliefScore::Myopic),
