@@ -77,7 +77,7 @@ class Importances:
         if missing:
             raise DataError(
                 f"{self.name}: does not rank '{missing[0]}'{_more(missing)} of {source}; "
-                f"{_nearest(missing[0], place)}"
+                f"{_nearest(missing[0], place)}; rank all features, without covariates, or drop those"
             )
         if foreign:
             raise DataError(

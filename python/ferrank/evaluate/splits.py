@@ -16,6 +16,7 @@ from sklearn.model_selection import (
 from threadpoolctl import threadpool_limits
 
 from ferrank.errors import DataError
+from ferrank.evaluate.rankings import collect
 from ferrank.evaluate.rows import Encoder, Rows
 from ferrank.rankers.base import Ranker
 from ferrank.ranking import Ranking
@@ -79,8 +80,8 @@ class Work:
                 yield name, ranker
                 continue
             ranking: Ranking = self.rows.take(train).ranked_by(clone(ranker))
-            for score, found in ranking.scores.items():
-                yield name if len(ranking.scores) == 1 else f"{name}:{score}", found.importance
+            for found in collect({name: ranking}):
+                yield found.name, found.matched(self.rows.features.column_names, self.rows.source)
 
     def _error(self, X: Array, y: Array, columns: Array, train: Array, test: Array) -> float:
         try:
