@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -138,7 +139,14 @@ def test_a_feature_that_follows_a_confounder_is_noise_once_adjusted():
         ({"covariates": ["age", 5]}, "covariates: 'age' is given twice"),
         ({"covariates": list(range(7))}, "covariates: all 7 features are covariates"),
         ({"covariates": "age"}, "covariates: 'age' is not a list"),
+        ({"covariates": iter(["age"])}, "covariates: <list_iterator"),
+        ({"covariates": {"age", "batch"}}, "covariates: {'"),
+        ({"covariates": pd.Series({"age": 1, "x0": 0})}, "covariates: age"),
         ({"covariates": [1.5]}, "covariates: 1.5 is neither a name nor a position"),
+        (
+            {"covariates": [True] * 7},
+            "covariates: True is neither a name nor a position; list those that are",
+        ),
         ({"covariates": ["age"], "distance_features": ["age", "x0"]}, "covariates: 'age' is one of distance"),
         ({"covariates": ["age"], "target_draws": 20}, "covariates: targets that are drawn anew"),
         ({"covariates": ["age"], "unlabelled": "use"}, "covariates: rows without a target"),
@@ -169,6 +177,106 @@ def test_where_the_rows_are_makes_no_difference(tmp_path):
     assert bits(clone(stream).partial_fit(X, y).result_) == bits(stream.result_)
 
 
+def test_dask_collections_have_the_bits_of_one_machine():
+    dask = pytest.importorskip("dask.dataframe")
+    frame = mixed(240)
+    rows = dask.from_pandas(frame, npartitions=3)
+    for own in (
+        {"covariates": ["batch", "age"]},
+        {"covariates": [5], "neighborhood": "multisurf"},
+        {"covariates": ["age"], "distance_features": {"x0": 2, "batch": 1}, "n_neighbors": (3, 8)},
+        {"covariates": ["batch"], "turf_step": 0.5, "turf_features": 2},
+    ):
+        whole, lazy = ranked(frame, **own), ranked(rows, **own)
+        assert (bits(lazy), lazy.features) == (bits(whole), whole.features)
+    apart = ranked(rows, covariates=["batch"], scope="partition")
+    assert bits(apart) not in (
+        bits(ranked(frame, covariates=["batch"])),
+        bits(ranked(rows, scope="partition")),
+    )
+    for names, message in ((["q"], "there is no feature 'q'"), (list(range(7)), "all 7 features")):
+        with pytest.raises(fr.SettingError, match=f"covariates: {message}"):
+            ranked(rows, covariates=names)
+    with pytest.raises(fr.SettingError, match="covariates: with turf_step positions .*give the names"):
+        ranked(rows, covariates=[5], turf_step=0.5)
+    X, y = frame[["x0", "x1", "x2", "age"]], frame["y"]
+    lazy = dask.from_pandas(X, npartitions=3)
+    for one, other in ((lazy, X), (lazy.to_dask_array(lengths=True), X.to_numpy())):
+        target = dask.from_pandas(y, npartitions=3)
+        relief = fr.ReliefRanker(covariates=[1])
+        assert clone(relief).fit(one, target).ranking_.tolist() == relief.fit(other, y).ranking_.tolist()
+        assert relief.ranking_[1] == 4
+
+
+def test_sparse_rows_and_runs_in_parts_have_the_same_bits():
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((200, 6)) < 0.8, 0, rng.normal(size=(200, 6)))
+    relief = fr.ReliefRanker("regression", covariates=[1, "x4"])
+    dense = relief.fit(X, X[:, 0] + X[:, 1]).result_
+    assert bits(clone(relief).fit(scipy.sparse.csr_array(X), X[:, 0] + X[:, 1]).result_) == bits(dense)
+    frame = mixed(200)
+    relief = fr.ReliefRanker(covariates=["batch", "age"])
+    n_keys = fr.accumulate(frame, "y", ranker=relief, keys=range(1)).n_keys
+    halves = [range(n_keys // 2), range(n_keys // 2, n_keys)]
+    first, second = (fr.accumulate(frame, "y", ranker=relief, keys=keys) for keys in halves)
+    assert bits(first.merge(second).ranking()) == bits(fr.rank(frame, "y", ranker=relief))
+
+
+def test_covariates_are_those_of_the_fit():
+    frame = mixed()
+    X, y = frame[["x0", "x1", "x2", "age"]], frame["y"]
+    relief = fr.ReliefRanker(covariates=["age"], n_features_to_select=3).fit(X, y)
+    before = relief.get_support().tolist()
+    assert before == [True, True, True, False]
+    for later in (None, ["x1"], ["x0", "x1"]):
+        assert relief.set_params(covariates=later).get_support().tolist() == before
+    # Columns that are called by numbers have these as their names.
+    numbered = X.set_axis([10, 11, 12, 13], axis=1)
+    relief = fr.ReliefRanker(covariates=["13"], n_features_to_select=3).fit(numbered, y)
+    assert relief.get_support().tolist() == before
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"covariates": [0, 1, 2, 3]}, "covariates: all 4 features are covariates"),
+        ({"covariates": [0, 0], "n_features_to_select": 3}, "covariates: 'x0' is given twice"),
+        ({"covariates": ["q"], "n_features_to_select": 4}, "covariates: there is no feature 'q'"),
+        ({"covariates": [3]}, "n_features_to_select: 4 is neither .* in 1 … 3, those that are ranked, nor"),
+    ],
+)
+def test_an_estimator_names_the_setting_that_is_wrong(own, message):
+    frame = mixed(40)
+    with pytest.raises(fr.SettingError, match=message):
+        fr.ReliefRanker(**{"n_features_to_select": 4, **own}).fit(frame[["x0", "x1", "x2", "x3"]], frame["y"])
+
+
+def test_there_are_no_p_values_and_it_is_said(tmp_path, capsys):
+    frame = mixed(60)
+    found = ranked(frame, covariates=["batch", 5])
+    assert "adjusted for the differences in batch and feature 5; no p-values with covariates" in str(found)
+    assert "adjusted" not in str(ranked(frame))
+    with pytest.raises(
+        fr.SettingError, match="relevant: there are no p-values with covariates.*standard err"
+    ):
+        found.relevant()
+    assert not hasattr(found, "verdict")
+    data = tmp_path / "rows.csv"
+    frame.to_csv(data, index=False)
+    assert main(["rank", str(data), "-t", "y", "--covariates", "age", "--select", "fdr=0.1"]) == 2
+    assert "--select: takes p-values, and there are none with covariates" in capsys.readouterr().err
+
+
+def test_rankings_with_covariates_are_not_judged_beside_others():
+    frame = mixed(60)
+    relief = fr.ReliefRanker(covariates=["age"])
+    message = "does not rank 'age'.*rank all features, without covariates, or drop"
+    with pytest.raises(fr.DataError, match=message):
+        fr.evaluate.curves(frame, "y", {"relief": relief}, folds=2, n_random=1)
+    with pytest.raises(fr.DataError, match=message):
+        fr.evaluate.evaluate(frame, {"relief": fr.rank(frame, "y", ranker=relief)}, test=frame, target="y")
+
+
 def test_an_estimator_never_selects_covariates():
     frame = mixed()
     X, y = frame.drop(columns="y"), frame["y"]
@@ -181,8 +289,12 @@ def test_an_estimator_never_selects_covariates():
 def test_the_shell_takes_names(tmp_path, capsys):
     data = tmp_path / "rows.csv"
     mixed(80).to_csv(data, index=False)
-    main(["rank", str(data), "--target", "y", "--covariates", "batch,age", "--json"])
-    shown = json.loads(capsys.readouterr().out)
     own = fr.rank(data, "y", covariates=["batch", "age"])
-    assert shown["settings"]["covariates"] == own.settings["covariates"] == ["batch", "age"]
-    assert shown["scores"]["relief"]["importance"] == own.importances().tolist()
+    for names in (["batch,age"], ["batch", "--covariates", '"age"']):
+        main(["rank", str(data), "--target", "y", "--covariates", *names, "--json"])
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["settings"]["covariates"] == own.settings["covariates"] == ["batch", "age"]
+        assert shown["scores"]["relief"]["importance"] == own.importances().tolist()
+    # Nothing is not the same as no option.
+    assert main(["rank", str(data), "--target", "y", "--covariates", ""]) == 2
+    assert "--covariates: there is no feature ''" in capsys.readouterr().err

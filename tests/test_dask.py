@@ -597,6 +597,13 @@ def sorted_out(case: str, frame: pd.DataFrame) -> Case:
             both = frame.drop(columns=TARGETS).assign(p=frame["x0"] > 0, q=frame["x2"] > 1)
             distances = {"relief": {"target_distance": ("hamming", "f1", "accuracy", "subset")}}
             return split(both, 3), both, {"target": ["p", "q"], "by_ranker": distances}
+        case "covariates":
+            adjusted = {
+                "covariates": ["colour", "x1"],
+                "distance_features": {"x0": 1, "count": 0.5},
+                "n_neighbors": (2, 9),
+            }
+            return split(frame, 3), frame, {"by_ranker": {"relief": adjusted}}
         case "classes":
             classes = frame.drop(columns=TARGETS)
             settings = {"relief": {"scores": ("relief", "myopic")}}
@@ -623,6 +630,7 @@ CASES = (
     "rows left out",
     "each target on its own",
     "several labels",
+    "covariates",
     "classes",
 )
 
@@ -646,7 +654,7 @@ def test_partitions_of_all_sorts_are_one_table(case: str, frame: pd.DataFrame) -
         check(case, frame)
 
 
-@pytest.mark.parametrize("case", ["label sets", "rows without a target"])
+@pytest.mark.parametrize("case", ["label sets", "rows without a target", "covariates"])
 def test_partitions_of_all_sorts_on_a_cluster(
     case: str, frame: pd.DataFrame, cluster: distributed.LocalCluster
 ) -> None:

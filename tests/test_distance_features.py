@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -223,7 +224,14 @@ def test_all_forms_say_the_same():
     expected = bits(ranked(frame, distance_features=["x0", "word"]))
     mask = [name in ("x0", "word") for name in FEATURES]
     forms = (["word", "x0"], (0, 5), np.array([0, 5]), mask, np.array(mask), pd.Index(["x0", "word"]))
-    for form in (*forms, {"x0": 2, "word": np.float32(2.0)}, {0: 1, "word": 1, "gaps": 0}):
+    by_name = (
+        pd.Series({"word": 2, "x0": 2}),
+        pd.Series({name: name in ("x0", "word") for name in FEATURES[::-1]}),
+        pd.Series(["x0", "word"]),
+        {"x0": 2, "word": np.float32(2.0)},
+        {0: 1, "word": np.True_, "gaps": 0},
+    )
+    for form in (*forms, *by_name):
         assert bits(ranked(frame, distance_features=form)) == expected
     X, y = frame[["x0", "x1", "x2"]], frame["y"]
     by_position = fr.ReliefRanker(distance_features=[0, 2]).fit(X.to_numpy(), y)
@@ -247,7 +255,11 @@ def test_all_forms_say_the_same():
         ({"x0": np.inf}, "weight inf of 'x0' is not a finite number"),
         ({"x0": "much"}, "weight 'much' of 'x0' is not a finite number"),
         (["x0", 0], "'x0' is given twice"),
+        ({"x0": 10**400}, "weight 1"),
         ("x0", "'x0' is not a list"),
+        (b"x0", "b'x0' is not a list"),
+        (iter(["x0"]), "<list_iterator"),
+        ({"x0", "word"}, "{'"),
         (3, "3 is not a list"),
         ([1.5], "1.5 is neither a name nor a position"),
         (["y"], "there is no feature 'y'"),
@@ -321,14 +333,27 @@ def test_turf_takes_features_that_leave_out_of_the_distance():
     # By position, and in a run that was interrupted: the same.
     by_position = {FEATURES.index(name): weight for name, weight in weights.items()}
     assert bits(ranked(frame, distance_features=by_position, **own)) == bits(found)
-    message = (
-        "distance_features: TuRF leaves out 4 of 7 features, which may be all 2 that distances are made of; "
-        "give at least 5 features a weight, use turf_features=6 or more"
-    )
-    with pytest.raises(fr.SettingError) as error:
-        ranked(frame, distance_features=["x0", "word"], **own)
-    assert str(error.value).startswith(message)
-    assert len(ranked(frame, distance_features=["x0", "word"], turf_step=1, turf_features=6).features) == 7
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_turf_ends_before_the_last_feature_of_the_distance_leaves(lazy):
+    if lazy:
+        dask = pytest.importorskip("dask.dataframe")
+    frame = mixed(240)
+    rows = dask.from_pandas(frame, npartitions=3) if lazy else frame
+    by_worth = ranked(frame, distance_features=["x3", "word"]).top(7)
+    worst, best = sorted(["x3", "word"], key=by_worth.index)[::-1]
+    # Both would leave at once: there is one iteration.
+    n_better = by_worth.index(best)
+    once = ranked(rows, distance_features=["x3", "word"], turf_step=7 - n_better, turf_features=1)
+    plain = ranked(frame, distance_features=["x3", "word"])
+    assert once.importances().tolist() == plain.importances().tolist()
+    # One of them leaves after the first iteration, and the other is all that the distance of the second has.
+    n_left = by_worth.index(worst)
+    twice = ranked(rows, distance_features={"x3": 2, "word": 2}, turf_step=7 - n_left, turf_features=n_left)
+    left = [name for name in FEATURES if name in by_worth[:n_left]]
+    second = ranked(frame[[*left, "y"]], distance_features=[best])
+    assert [twice.importances()[FEATURES.index(name)] for name in left] == second.importances().tolist()
 
 
 def test_dask_collections_have_the_bits_of_one_machine():
@@ -339,10 +364,18 @@ def test_dask_collections_have_the_bits_of_one_machine():
     assert bits(ranked(rows, distance_features=some)) == bits(whole)
     apart = ranked(rows, distance_features=some, scope="partition")
     assert bits(apart) not in (bits(whole), bits(ranked(rows, scope="partition")))
-    with pytest.raises(fr.SettingError, match="distance_features: there is no feature 'q'"):
-        ranked(rows, distance_features=["q"])
-    with pytest.raises(fr.SettingError, match="distance_features: with turf_step the names"):
-        ranked(rows, distance_features=some, turf_step=0.5)
+    turf = {"turf_step": 0.5, "turf_features": 2}
+    assert bits(ranked(rows, distance_features=some, **turf)) == bits(
+        ranked(frame, distance_features=some, **turf)
+    )
+    for places in ([0, 1], {0: 1}, [True] * 7):
+        with pytest.raises(
+            fr.SettingError, match="distance_features: with turf_step positions .*give the name"
+        ):
+            ranked(rows, distance_features=places, **turf)
+    for turfed in ({}, turf):
+        with pytest.raises(fr.SettingError, match="distance_features: there is no feature 'q'"):
+            ranked(rows, distance_features=["x0", "q"], **turfed)
 
 
 def test_settings_travel_with_the_ranker(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -358,21 +391,61 @@ def test_settings_travel_with_the_ranker(tmp_path: Path, capsys: pytest.CaptureF
     assert bits(fr.rank(frame, "y", distance_features=some)) == bits(found)
     data = tmp_path / "rows.csv"
     frame.to_csv(data, index=False)
-    for given_features, expected in (("x0=1,word=0.5", some), ("x0,word", ["x0", "word"])):
-        main(
-            [
-                "rank",
-                str(data),
-                "--target",
-                "y",
-                "--ranker",
-                "relief",
-                "--distance-features",
-                given_features,
-                "--json",
-            ]
-        )
+    option = "--distance-features"
+    for given_features, expected in (
+        (["x0=1,word=0.5"], some),
+        (["x0=1", option, "word=0.5"], some),
+        (["x0,word"], ["x0", "word"]),
+        (["x0", option, '"word"'], ["x0", "word"]),
+    ):
+        main(["rank", str(data), "--target", "y", "--ranker", "relief", option, *given_features, "--json"])
         shown = json.loads(capsys.readouterr().out)
         own = fr.rank(data, "y", ranker="relief", distance_features=expected)
         assert shown["settings"]["distance_features"] == own.settings["distance_features"]
         assert shown["scores"]["relief"]["importance"] == own.importances().tolist()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["x0=1,word"], "x0=1,word: 'word' has no weight; give each feature one, such as word=1, or none"),
+        (["x0=1,x0=2"], "'x0' is given twice"),
+        (["x0=1", "x0=2"], "'x0' is given twice"),
+        (["x0=1", "word"], "features with weights and without"),
+        (["x0=nan"], "weight nan of 'x0' is not a finite number"),
+        (["x0=much"], "there is no feature 'x0=much'"),
+        ([""], "there is no feature ''"),
+    ],
+)
+def test_the_shell_says_what_would_do(tmp_path, capsys, wrong, message):
+    data = tmp_path / "rows.csv"
+    mixed(40).to_csv(data, index=False)
+    options = [word for one in wrong for word in ("--distance-features", one)]
+    with pytest.raises(SystemExit):
+        sys.exit(main(["rank", str(data), "--target", "y", "--ranker", "relief", *options]))
+    assert message in capsys.readouterr().err
+
+
+def test_names_in_the_shell_have_commas_and_signs(tmp_path, capsys):
+    data = tmp_path / "rows.csv"
+    mixed(60).rename(columns={"x0": "x, old", "x1": "a=b"}).to_csv(data, index=False)
+    for given_features, expected in (
+        ('"x, old",a=b', ["x, old", "a=b"]),
+        ('"x, old=2",a=b=1', [["x, old", 2.0], ["a=b", 1.0]]),
+    ):
+        main(["rank", str(data), "--target", "y", "--distance-features", given_features, "--json"])
+        assert json.loads(capsys.readouterr().out)["settings"]["distance_features"] == expected
+
+
+def test_the_table_says_what_rows_are_near_by():
+    frame = mixed(60)
+    for given_features, said in (
+        (["x0"], "near by x0 alone"),
+        ([0, "word"], "near by feature 0 and word alone"),
+        ([name in ("x0", "word") for name in FEATURES], "near by feature 0 and feature 5 alone"),
+        ({"x0": 2, "x1": 0, "word": 0.5}, "near by x0 (2) and word (0.5) alone"),
+        ({"x0": 2, "word": 2}, "near by x0 and word alone"),
+        (FEATURES, "near by x0, x1, x2, x3, gaps and 2 more alone"),
+    ):
+        assert said in str(ranked(frame, distance_features=given_features))
+    assert "near by" not in str(ranked(frame))
