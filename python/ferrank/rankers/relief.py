@@ -82,16 +82,19 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         features are ranked: importances are sums of the differences between neighbors, whether a feature
         counts in the distance or not. Use it where it is known what makes rows comparable: a few known
         features, or an embedding such as principal components, kept as columns. Where the distance of the
-        features replaces that of the targets (``unlabelled="use"``), it is this distance. A feature that
-        ``turf_step`` leaves out is out of the distance, too; there must be more features in the distance than
-        leave. None gives all features weight 1.
+        features replaces that of the targets (``unlabelled="use"``), it is this distance. Of rows that are
+        equally near, as many are by a few categories, those with lower numbers are neighbors; with
+        ``neighborhood="surf"`` all of them are. A feature that ``turf_step`` leaves out is out of the
+        distance, too, and iterations end before the last one would leave. A series of pandas with names is a
+        mapping. None gives all features weight 1.
     covariates : sequence of str or int, optional
         Features, by name or position, that importances are adjusted for, such as age, sex or a batch, in the
         spirit of NPDR [9]_: a feature must tell more about the distance of the targets than the differences
         in the covariates do. Covariates do not count in the distance of rows, and are not ranked; a
         covariate that follows from those before it has no effect. Classes are then ranked by RReliefF with
         distance 0 or 1 and neighbors of all classes, as with ``target_draws``. See Notes for the formula. Not
-        with ``target_draws``, ``unlabelled="use"``, ``class_priors`` and the score ``myopic``.
+        with ``target_draws``, so that there are no p-values, ``unlabelled="use"``, ``class_priors`` and the
+        score ``myopic``.
     scaling : {"range", "rank"}, default="range"
         How numeric features and targets are scaled to [0, 1]. "range" divides differences by the range of the
         feature [1]_; a single outlier then makes all other differences small. "rank" replaces each value by
@@ -189,7 +192,8 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         Ranks under the first score; 1 is the most important feature. Covariates come after all others.
     feature_importances_ : ndarray of shape (n_features,)
         Importances under the first score, in [-1, 1]; in [-2, 2] where far rows count. 0 for covariates, of
-        which nothing is left once adjusted for themselves.
+        which nothing is left once adjusted for themselves; ``SelectFromModel`` keeps them unless its
+        threshold is above 0.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
