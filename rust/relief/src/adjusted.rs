@@ -168,3 +168,115 @@ fn forward(factor: &[Vec<f64>], mut right: Vec<f64>) -> Vec<f64> {
     }
     right
 }
+
+#[cfg(test)]
+mod tests {
+    use ferrank_ranking::Vector;
+
+    use super::*;
+    use crate::outline::Scheme;
+    use crate::targets::TargetMetric;
+    use crate::tests::uniform;
+
+    const N_PAIRS: usize = 40;
+    const N_FEATURES: usize = 6;
+    /// Feature 4 is half of feature 3, and feature 5 is constant.
+    const COVARIATES: [usize; 4] = [3, 5, 1, 4];
+    const SCHEME: usize = 1;
+    const METRIC: usize = 1;
+
+    fn outline() -> Outline {
+        Outline {
+            schemes: vec![Scheme::Near, Scheme::Nearest { k: 1, sigma: None }],
+            metrics: vec![TargetMetric::Target(0), TargetMetric::Target(1)],
+            n_draws: 0,
+            has_groups: false,
+            shares: vec![0.5, 0.5],
+            n_features: N_FEATURES,
+            covariates: COVARIATES.to_vec(),
+        }
+    }
+
+    /// The differences of a pair in the features, and the distances of its targets.
+    fn pair(number: usize) -> ([f64; N_FEATURES], [f64; 2]) {
+        let drawn = |column: u64| uniform(ferrank_runtime::random::mix([column, number as u64]));
+        let mut features = [0, 1, 2, 3, 3, 5].map(drawn);
+        features[0] = 0.5 * (features[0] + features[1]);
+        (features[4], features[5]) = (0.5 * features[3], 0.25);
+        (features, [drawn(6), (drawn(7) + features[0] + features[1] + features[3]) / 4.0])
+    }
+
+    /// The sums of the pairs with these weights, all by the same scheme.
+    fn sums(weights: &[(usize, f64)]) -> Vec<Vector> {
+        let outline = outline();
+        let n_distances = outline.n_distances();
+        let mut queries = vec![0.0; outline.schemes.len()];
+        let mut targets = vec![0.0; outline.schemes.len() * n_distances];
+        let mut vectors = vec![vec![0.0; N_FEATURES]; outline.n_vectors()];
+        for &(number, weight) in weights {
+            let (features, apart) = pair(number);
+            let distances: Vec<f64> = apart.into_iter().chain(COVARIATES.map(|feature| features[feature])).collect();
+            queries[SCHEME] += weight;
+            add_times(&mut targets[SCHEME * n_distances..], weight, &distances);
+            let vectors = &mut vectors[SCHEME * (1 + n_distances)..];
+            add_times(&mut vectors[0], weight, &features);
+            for (vector, distance) in vectors[1..].iter_mut().zip(&distances) {
+                add_times(vector, weight * distance, &features);
+            }
+        }
+        [queries, targets].into_iter().chain(vectors).map(Vector::dense).collect()
+    }
+
+    fn adjusted(sums: &Vec<Vector>) -> Linear {
+        Linear::adjusted(&[Part { key: 0, weight: 1.0, sums }], &outline(), SCHEME, METRIC)
+    }
+
+    fn all_but(changed: usize, weight: f64) -> Vec<Vector> {
+        let weight_of = |number| if number == changed { weight } else { 1.0 };
+        sums(&(0..N_PAIRS).map(|number| (number, weight_of(number))).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_rest_of_the_distance_is_that_of_least_squares() {
+        let column = |of: &dyn Fn([f64; N_FEATURES], [f64; 2]) -> f64| -> Vec<f64> {
+            (0..N_PAIRS).map(|number| pair(number)).map(|(features, apart)| of(features, apart)).collect()
+        };
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        // Gram and Schmidt, of what is constant and the two covariates that do not follow from others.
+        let mut basis: Vec<Vec<f64>> = Vec::new();
+        let without = |mut vector: Vec<f64>, basis: &[Vec<f64>]| {
+            for one in basis {
+                let factor = -dot(&vector, one) / dot(one, one);
+                add_times(&mut vector, factor, one);
+            }
+            vector
+        };
+        for vector in [vec![1.0; N_PAIRS], column(&|features, _| features[3]), column(&|features, _| features[1])] {
+            basis.push(without(vector, &basis));
+        }
+        let distance = column(&|_, apart| apart[METRIC]);
+        let p = distance.iter().sum::<f64>() / N_PAIRS as f64;
+        let rest = without(distance, &basis);
+        let found = adjusted(&all_but(0, 1.0)).value;
+        for feature in 0..N_FEATURES {
+            let expected = dot(&column(&|features, _| features[feature]), &rest) / (N_PAIRS as f64 * p * (1.0 - p));
+            assert!((found[feature] - expected).abs() < 1e-12, "{feature}: {} {expected}", found[feature]);
+            assert!(COVARIATES.contains(&feature) == (expected.abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn linear_terms_are_the_derivatives_by_the_weights_of_pairs() {
+        let step = 1e-5;
+        let mut terms = Vec::new();
+        for number in 0..N_PAIRS {
+            adjusted(&all_but(0, 1.0))
+                .terms(Slot::of_block(Part { key: 0, weight: 1.0, sums: &sums(&[(number, 1.0)]) }), &mut terms);
+            let [more, less] = [step, -step].map(|change| adjusted(&all_but(number, 1.0 + change)).value);
+            for feature in 0..N_FEATURES {
+                let expected = (more[feature] - less[feature]) / (2.0 * step);
+                assert!((terms[feature] - expected).abs() < 1e-8, "{feature}: {} {expected}", terms[feature]);
+            }
+        }
+    }
+}

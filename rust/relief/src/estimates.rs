@@ -357,7 +357,7 @@ impl Linear {
     }
 
     /// Sets `out` to the linear terms of `slot`.
-    fn terms(&self, slot: Slot<'_>, out: &mut Vec<f64>) {
+    pub(crate) fn terms(&self, slot: Slot<'_>, out: &mut Vec<f64>) {
         let n_features = self.value.len();
         out.clear();
         out.resize(n_features, 0.0);

@@ -9,6 +9,6 @@ mod sparse;
 mod weights;
 
 /// A random number in [0, 1), another one for each `n`.
-fn uniform(n: u64) -> f64 {
+pub(crate) fn uniform(n: u64) -> f64 {
     (ferrank_runtime::random::mix([n]) >> 11) as f64 / (1u64 << 53) as f64
 }
