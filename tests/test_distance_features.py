@@ -345,7 +345,8 @@ def test_turf_ends_before_the_last_feature_of_the_distance_leaves(lazy):
     worst, best = sorted(["x3", "word"], key=by_worth.index)[::-1]
     # Both would leave at once: there is one iteration.
     n_better = by_worth.index(best)
-    once = ranked(rows, distance_features=["x3", "word"], turf_step=7 - n_better, turf_features=1)
+    alone = dict.fromkeys(FEATURES, 0) | {"x3": 1, "word": 1}
+    once = ranked(rows, distance_features=alone, turf_step=7 - n_better, turf_features=1)
     plain = ranked(frame, distance_features=["x3", "word"])
     assert once.importances().tolist() == plain.importances().tolist()
     # One of them leaves after the first iteration, and the other is all that the distance of the second has.

@@ -72,6 +72,11 @@ fn some_features() -> DistanceFeatures {
     DistanceFeatures::Weighted(weights.map(|(name, weight)| (FeatureRef::Name(name.into()), weight)).into())
 }
 
+/// One with missing values and one of categories.
+fn some_covariates() -> Vec<FeatureRef> {
+    ["gaps", "word"].map(|name| FeatureRef::Name(name.into())).into()
+}
+
 /// How the work is done.
 pub(super) type Way = (Limits, usize, usize);
 
@@ -113,7 +118,8 @@ fn nothing_but_data_and_settings_changes_a_bit() {
                     scaling,
                     missing,
                     per_target,
-                    distance_features: if seed == 0 { DistanceFeatures::All } else { some_features() },
+                    distance_features: if seed == 1 { some_features() } else { DistanceFeatures::All },
+                    covariates: if seed == 2 { some_covariates() } else { Vec::new() },
                     ..ReliefParams::default()
                 };
                 let whole = ranked(&batch, &targets, &params, (LIMITS, 230, 1));
@@ -158,6 +164,7 @@ fn rules_by_radius_have_the_same_bits_wherever_the_rows_are() {
                     missing,
                     target_draws,
                     distance_features: if seed < 2 { DistanceFeatures::All } else { some_features() },
+                    covariates: if seed == 1 && target_draws == 0 { some_covariates() } else { Vec::new() },
                     ..ReliefParams::default()
                 };
                 let whole = ranked(batch, &targets, &params, (LIMITS, 150, 1));
