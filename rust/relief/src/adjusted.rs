@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn the_rest_of_the_distance_is_that_of_least_squares() {
         let column = |of: &dyn Fn([f64; N_FEATURES], [f64; 2]) -> f64| -> Vec<f64> {
-            (0..N_PAIRS).map(|number| pair(number)).map(|(features, apart)| of(features, apart)).collect()
+            (0..N_PAIRS).map(pair).map(|(features, apart)| of(features, apart)).collect()
         };
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         // Gram and Schmidt, of what is constant and the two covariates that do not follow from others.

@@ -125,3 +125,59 @@ impl Prepared<'_> {
         Ok(Covariates { space: Space::new(shapes, models, Vec::new(), 1), values })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ferrank_data::schema::{Attribute, Kind};
+
+    use crate::{DistanceFeatures, FeatureRef, ReliefParams};
+
+    const NAMES: [&str; 4] = ["age", "height", "sex", "weight"];
+
+    fn params(covariates: &[FeatureRef]) -> ReliefParams {
+        ReliefParams { covariates: covariates.to_vec(), ..ReliefParams::default() }
+    }
+
+    fn name(name: &str) -> FeatureRef {
+        FeatureRef::Name(name.into())
+    }
+
+    #[test]
+    fn covariates_are_found_in_their_order() {
+        let found = params(&[name("sex"), FeatureRef::Position(0)]).covariates_among(&NAMES).unwrap();
+        assert_eq!(found, [2, 0]);
+    }
+
+    #[test]
+    fn covariates_do_not_count_in_distances() {
+        let attribute = |(column, name): (usize, &str)| Attribute { name: name.into(), column, kind: Kind::Numeric };
+        let features: Vec<Attribute> = NAMES.into_iter().enumerate().map(attribute).collect();
+        let mut params = params(&[name("sex")]);
+        assert_eq!(params.distance_weights(&features).unwrap(), Some(vec![1.0, 1.0, 0.0, 1.0]));
+        params.distance_features = DistanceFeatures::Weighted(vec![(name("sex"), 0.0), (name("age"), 0.5)]);
+        assert_eq!(params.distance_weights(&features).unwrap(), Some(vec![0.5, 0.0, 0.0, 0.0]));
+        params.covariates.clear();
+        params.distance_features = DistanceFeatures::All;
+        assert_eq!(params.distance_weights(&features).unwrap(), None);
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let all: Vec<FeatureRef> = (0..4).map(FeatureRef::Position).collect();
+        for (covariates, expected) in [
+            (vec![name("ag")], "covariates: there is no feature 'ag'; a covariate is a column that is neither target"),
+            (vec![FeatureRef::Position(4)], "covariates: position 4 is not in 0 … 3"),
+            (vec![name("age"), FeatureRef::Position(0)], "covariates: 'age' is given twice"),
+            (all, "covariates: all 4 features are covariates"),
+        ] {
+            let error = params(&covariates).covariates_among(&NAMES).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let mask = DistanceFeatures::Mask(vec![true, true, false, false]);
+        let both = ReliefParams { distance_features: mask.clone(), ..params(&[name("height")]) };
+        let error = both.covariates_among(&NAMES).unwrap_err().to_string();
+        assert!(error.starts_with("covariates: 'height' is one of distance_features"), "{error}");
+        let apart = ReliefParams { distance_features: mask, ..params(&[name("sex")]) };
+        assert_eq!(apart.covariates_among(&NAMES).unwrap(), [2]);
+    }
+}
