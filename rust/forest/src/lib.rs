@@ -190,8 +190,9 @@ fn grow_forest(
     params.validate(&DataShape::new(&problem))?;
     pool(options.threads)?.install(|| {
         let intake = Intake::new(source, &problem, params.treatment(), monitor).with_memory(options.memory);
-        // Thresholds of kept trees are values, and random cuts are drawn among values.
-        let with_cuts = keeps_trees || params.ensemble == Ensemble::ExtraTrees;
+        // Thresholds of kept trees are values, random cuts are drawn among values, and features that are components are coded
+        // from batches.
+        let with_cuts = keeps_trees || params.ensemble == Ensemble::ExtraTrees || params.clusters(problem.task);
         let scan = options.scan(&intake, CodePlan { max_bins: params.max_bins, with_cuts })?;
         params.validate(&DataShape::new(&problem).with_rows(scan.rows))?;
         check(

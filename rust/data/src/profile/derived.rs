@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::coding::{CodePlan, Cuts, Scratch};
+use super::coding::{Cuts, Scratch};
 use super::derived_column::Derived;
 use super::ranked::{ABREAST, Numbers, Ranked, Ranker};
 use super::sample::{RowSample, SampleOrder};
@@ -34,11 +34,11 @@ impl Profile {
 
     /// Derives cut points and the codes of all rows from the ranks of the values. All rows were sampled, and they are as many
     /// as can be ranked.
-    pub(super) fn derive_ranks(&mut self, plan: CodePlan) {
-        let (order, max_bins) = (self.sample.order(), plan.max_bins);
+    pub(super) fn derive_ranks(&mut self) {
+        let (order, max_bins) = (self.sample.order(), self.max_bins);
         let derive = |(ranker, scratch): &mut (Ranker, Scratch), columns: &mut [ColumnProfile]| {
             let numbers: Vec<Numbers<'_>> = columns.iter().filter_map(ColumnProfile::sampled_numbers).collect();
-            let mut ranked = ranker.rank(&numbers, &order, plan).into_iter();
+            let mut ranked = ranker.rank(&numbers, &order, max_bins.into()).into_iter();
             let digest = |column: &mut ColumnProfile| match (column.sampled_numbers().is_some(), column) {
                 (true, ColumnProfile::Numeric(numeric)) => numeric.take_ranked(ranked.next().expect("one of each")),
                 (_, column) => column.derive(max_bins, &order, scratch),

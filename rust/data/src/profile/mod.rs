@@ -307,7 +307,7 @@ impl Profile {
         }
         let mut profile = Profile::new_part(intake, max_bins, Place::default())?;
         if max_bins > 0 && profile.sample.holds_all() && Ranker::supports(profile.sample.hashes.len()) {
-            profile.derive_ranks(plan);
+            profile.derive_ranks();
         }
         Ok(profile)
     }

@@ -149,6 +149,8 @@ impl Numbering {
             self.sorted = sorted;
             n_distinct
         });
+        let has_zeros = self.distinct[..n_distinct].binary_search_by(|value| value.total_cmp(&0.0)).is_ok();
+        let plan = CodePlan { with_cuts: plan.with_cuts || has_zeros, ..plan };
         let cuts = self.cuts(n_distinct, plan);
         let codes = match cuts.n_codes() <= usize::from(MISSING_U8) {
             true => RowCodes::Narrow(self.codes(&cuts, n_distinct)),
@@ -342,7 +344,10 @@ mod tests {
         for ((values, Ranked { derived, hash: found_hash }), alone) in
             columns.iter().zip(rank(columns, max_bins)).zip(alone)
         {
-            assert_eq!(alone.derived.cuts, Cuts::without_values(derived.cuts.n_codes()));
+            match values.contains(&0.0) {
+                true => assert_eq!(alone.derived.cuts, derived.cuts),
+                false => assert_eq!(alone.derived.cuts, Cuts::without_values(derived.cuts.n_codes())),
+            }
             assert_eq!((alone.derived.n_distinct, alone.hash), (derived.n_distinct, found_hash));
             assert_eq!(alone.derived.codes, derived.codes);
             assert_eq!(found_hash, hash(values, &order(values.len()), &mut Vec::new()));
