@@ -1,6 +1,7 @@
-"""What makes many small partitions, to be done by one task.
+"""The tasks of many small partitions, as one task.
 
-A task of its own for each costs dask 2 ms of the workers' CPU time and a message, whatever is in it.
+A task of its own for each partition costs dask 2 ms of the workers' CPU time and a message, whatever is in
+it.
 """
 
 import io
@@ -17,11 +18,11 @@ from dask.utils import ensure_dict
 
 from ferrank.data.source import is_future
 
-__all__ = ["Graph", "graphs"]
+__all__ = ["Graph", "graphs_of"]
 
 
 class Graph:
-    """Tasks that make some values, and need nothing else.
+    """The graph of tasks that compute some values, and that need no other task.
 
     It holds them as bytes, in which dask does not look for tasks.
     """
@@ -30,15 +31,15 @@ class Graph:
         self._pickled, self._keys = pickled, keys
 
     def values(self) -> list[Any]:
-        """Return the values, made here and now."""
+        """Compute the values in this process, and return them."""
         return list(get_sync(pickle.loads(self._pickled), list(self._keys)))
 
 
-def graphs(groups: Sequence[Sequence[Any]]) -> list[Graph] | None:
-    """Return the tasks of each of ``groups`` of delayed values.
+def graphs_of(groups: Sequence[Sequence[Any]]) -> list[Graph] | None:
+    """Return the graph of tasks of each of ``groups`` of delayed values.
 
-    None if they cannot be done apart from each other in any worker: groups have tasks in common, tasks are
-    annotated, or need what a cluster holds already.
+    None if a worker cannot run each graph on its own: groups have tasks in common, tasks are annotated, or
+    they need results that a cluster holds already.
     """
     of_parts = [part.dask for part in itertools.chain.from_iterable(groups)]
     different = {id(graph): graph for graph in of_parts}.values()
@@ -78,16 +79,12 @@ def _closure(keys: Iterable[Any], needed: dict[Any, set[Any]]) -> set[Any]:
     return found
 
 
-class _FutureError(Exception):
-    """A task needs what a cluster holds."""
-
-
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Raises where it meets a future, which is known to the client alone."""
 
     def persistent_id(self, obj: Any) -> None:
         if is_future(obj):
-            raise _FutureError
+            raise pickle.PicklingError("a task needs what a cluster holds")
 
 
 def _pickled(tasks: dict[Any, Any]) -> bytes:

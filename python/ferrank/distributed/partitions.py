@@ -12,7 +12,7 @@ from dask.delayed import Delayed
 
 from ferrank.data.source import is_future
 from ferrank.distributed import tables
-from ferrank.distributed.graphs import graphs as graphs_of
+from ferrank.distributed.graphs import graphs_of
 from ferrank.distributed.scheduler import Scheduler, TaskError, task
 from ferrank.errors import ColumnTypeError, DataError
 
@@ -38,7 +38,7 @@ class Partitions:
     def batches(self, spans: Sequence[tuple[int, int]], *, at_once: bool = False) -> list[Any]:
         """Return the partitions ``first .. end`` of each span as a delayed :class:`Batch`.
 
-        Those of a span are made ``at_once``, by one task, where they can be.
+        With ``at_once``, one task makes all partitions of a span, where :func:`graphs_of` finds that it can.
         """
         parts = [list(itertools.chain.from_iterable(self.parts[first:end])) for first, end in spans]
         graphs = graphs_of(parts) if at_once else None

@@ -221,7 +221,7 @@ class _Run:
         """Return the batches as they are made of their partitions."""
         ends = [*self._firsts[1:], len(self._partitions.parts)]
         spans = list(zip(self._firsts, ends, strict=True))
-        # A scheduler of this process does each by a task of its own as fast.
+        # In this process a task for each partition costs no more.
         at_once = len(spans) < len(self._partitions.parts) and isinstance(self._scheduler, ClusterScheduler)
         return self._partitions.batches(spans, at_once=at_once)
 

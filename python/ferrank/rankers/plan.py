@@ -435,8 +435,9 @@ class ReliefPlan(EnginePlan):
         ):
             if any(not isinstance(one, str) for one in features):
                 raise SettingError(
-                    f"{setting}: with turf_step positions change where features leave, and those of a dask "
-                    "collection have no names before the run; give the names, or leave turf_step out"
+                    f"{setting}: with turf_step positions change as features are left out, and "
+                    "those of a dask collection have no names before the run; give the names, or leave "
+                    "turf_step out"
                 )
         weights = None if given is None else {name: weight for name, weight in pairs if weight > 0}
 
@@ -465,7 +466,7 @@ class ReliefPlan(EnginePlan):
         return once
 
     def _covariate_names(self, source: Source, roles: dict[str, Any]) -> list[str]:
-        """Return the covariates by name: positions change where features leave."""
+        """Return the names of the covariates, whose positions change as TuRF leaves features out."""
         given = _covariates(self.covariates)
         names = [name for name, _ in source.resolve(roles)["features"]] if given else []
         for one in given:
@@ -510,7 +511,7 @@ def _features_of_distance(given: Any) -> Any:
 
 
 def _is_by_name(given: Any) -> bool:
-    """Return True for a series of pandas whose index has names: its values are those of features by name."""
+    """Return True for a pandas Series whose index has the names of the features that its values are for."""
     index: Any = getattr(given, "index", None)
     if callable(index) or getattr(given, "ndim", 0) != 1 or not hasattr(given, "items"):
         return False

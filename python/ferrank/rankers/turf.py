@@ -96,10 +96,11 @@ def turf(
 ) -> Ranking:
     """Return the ranking by TuRF; ``rank(dropped, iteration)`` ranks the features that are not dropped.
 
-    The first score says which features leave. Iterations end before the last of the features ``in_distance``,
-    without which no row is nearer than others, would leave. Errors are those of a feature's last iteration,
-    given the features that it had. By rank intervals, a feature that left may be better than one that stayed
-    if the iteration after which it left does not say which of both is better.
+    The first score says which features are left out. Iterations end before the last of the features
+    ``in_distance`` would be left out: without them all rows are equally near. The errors of a feature are
+    those of its last iteration, given the features of that iteration. By rank intervals, a feature that was
+    left out may be better than one that stayed, if the last iteration that had both does not say which of
+    the two is better.
     """
     rankings = [rank([], 0)]
     first = rankings[0]
@@ -147,7 +148,7 @@ def _score(parts: list[tuple[Ints, Ranking]], name: str) -> ScoreRanking:
 
 
 def _rank_bounds(rounds: list[tuple[Ints, Ints]], n_features: int) -> tuple[Ints, Ints]:
-    """Return the best and the worst rank of each feature, given those of each iteration among its features.
+    """Return the best and the worst rank of each feature among all, from its ranks in each iteration.
 
     Two features are compared in the last iteration that has both. One is surely the better of them if its
     worst rank there is before the best rank of the other.

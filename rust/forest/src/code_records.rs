@@ -48,7 +48,7 @@ impl CodeRecords {
     /// The codes of `n` rows from `bytes`, in bands.
     ///
     /// # Errors
-    /// [`Error::Data`](ferrank_runtime::error::Error::Data) if these are not the bytes of so many rows.
+    /// [`Error::Data`](ferrank_runtime::error::Error::Data) if `bytes` has another length than `n` rows take.
     pub(crate) fn read(&self, n: usize, bytes: &[u8]) -> Result<Chunk> {
         let row_bytes = self.row_bytes();
         if bytes.len() != n * row_bytes {

@@ -193,7 +193,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// The start of the next field, of so many bytes, in each record.
+    /// The start of the next field, which takes `bytes` bytes, in each record.
     fn next(&mut self, bytes: usize) -> impl Fn(usize) -> usize + use<> {
         let (at, size) = (self.at, self.size);
         self.at += bytes;

@@ -164,7 +164,12 @@ def _of_targets(features: list[Column], targets: list[Column], coded: set[str]) 
 def _constant_targets(targets: list[Column]) -> list[Finding]:
     advice = "give another one" if len(targets) == 1 else "leave it out"
     return [
-        Finding("constant", [target.name], "the target has one value or none", f"nothing tells it; {advice}")
+        Finding(
+            "constant",
+            [target.name],
+            "the target has one value or none",
+            f"no feature can predict it; {advice}",
+        )
         for target in targets
         if target.n_distinct < 2
     ]

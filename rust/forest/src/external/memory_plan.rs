@@ -59,18 +59,18 @@ impl MemoryPlan {
         // The bag of a thread as groups, and the multiplicity of each.
         let fixed = fixed + threads * 12 * store.groups.as_ref().map_or(0, |groups| groups.len());
         // A bit for each row, for the rows out of the bag of a thread; with out-of-bag scores they are counted there.
-        let tracks = context.params.bootstraps() && oob_needs(context.params).is_none();
+        let needs = oob_needs(context.params);
+        let tracks = context.params.bootstraps() && needs.is_none();
         let fixed = fixed + if tracks { threads * store.rows / 8 } else { 0 };
         let node = context.features_per_node() * sums_bytes(context);
         let least = fixed + node.max(threads * LEAST_ROWS * per_row);
-        let mut judging = oob_needs(context.params).map_or(0, |needs| oob_bytes(context, needs, false));
+        let mut judging = needs.map_or(0, |needs| oob_bytes(context, needs, false));
         let left = budget.left();
         if left < least + judging {
             return Err(budget.too_small(least + judging, "growing trees"));
         }
-        // Subtrees have as much memory then. Permutation over parts takes 0.8 times the CPU time (5,000,000 x 50, with growth).
-        let needs = oob_needs(context.params).filter(|needs| needs.predictions);
-        let held = needs.map(|needs| oob_bytes(context, needs, true));
+        // As much memory is left for subtrees. Permutation over parts takes 0.8 times the CPU time (5,000,000 x 50, with growth).
+        let held = needs.filter(|needs| needs.predictions).map(|needs| oob_bytes(context, needs, true));
         let held = held.filter(|held| threads * held <= (left - least) / 2);
         if let Some(held) = held {
             (judging, per_row) = (held, bytes_per_row(context, true));
