@@ -246,6 +246,16 @@ impl Asked {
     }
 }
 
+impl Asked {
+    fn rows_by(&self, method: &str, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.one_by_one(
+            |parts| parts.call_method1(method, (PyBytes::new(parts.py(), request),)),
+            |rows| rows.extract::<HeldBytes>(),
+            |rows| each(&rows),
+        )
+    }
+}
+
 impl Parts for Asked {
     fn sums(&self, request: &[u8]) -> Result<Vec<f64>> {
         self.ask(|parts| {
@@ -263,10 +273,10 @@ impl Parts for Asked {
     }
 
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.one_by_one(
-            |parts| parts.call_method1("rows", (PyBytes::new(parts.py(), request),)),
-            |rows| rows.extract::<HeldBytes>(),
-            |rows| each(&rows),
-        )
+        self.rows_by("rows", request, each)
+    }
+
+    fn few_rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.rows_by("few_rows", request, each)
     }
 }

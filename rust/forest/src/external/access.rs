@@ -74,4 +74,12 @@ pub trait Parts: Send + Sync {
     /// # Errors
     /// A part that does not answer, and the errors of `each`.
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+
+    /// As [`Parts::rows`], for requests for so few rows that those of all parts may be held at a time.
+    ///
+    /// # Errors
+    /// As for [`Parts::rows`].
+    fn few_rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.rows(request, each)
+    }
 }

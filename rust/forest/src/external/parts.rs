@@ -11,6 +11,7 @@ use super::bucket::Bucket;
 use super::buckets::Buckets;
 use super::upper_tree::{FeatureSums, State, UpperNode, UpperTree};
 use crate::code_records::CodeRecords;
+use crate::companions::is_companion;
 use crate::context::GrowContext;
 use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
@@ -218,14 +219,16 @@ pub(super) fn out_of_bag(
     parts: &dyn Parts,
     scratch: &Scratch,
 ) -> Result<GatheredCodes> {
-    let request = bytes_of(&RowsRequest::OutOfBag(tree));
-    GatheredCodes::take(store, rows, scratch, |each| parts.rows(&request, each))
+    GatheredCodes::take(store, rows, scratch, |each| match is_companion(tree) {
+        true => parts.few_rows(&bytes_of(&RowsRequest::Codes(rows.iter().collect())), each),
+        false => parts.rows(&bytes_of(&RowsRequest::OutOfBag(tree)), each),
+    })
 }
 
 /// The codes of `rows`, which ascend.
 pub(crate) fn codes_of(store: &CodeStore, rows: &[usize], parts: &dyn Parts) -> Result<Chunk> {
     let mut bytes = Vec::new();
-    parts.rows(&bytes_of(&RowsRequest::Codes(rows.to_vec())), &mut |some| {
+    parts.few_rows(&bytes_of(&RowsRequest::Codes(rows.to_vec())), &mut |some| {
         bytes.extend_from_slice(some);
         Ok(())
     })?;

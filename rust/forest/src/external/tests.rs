@@ -207,7 +207,14 @@ impl Parts for Cut<'_> {
     }
 
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        assert!(!matches!(parts::read(request)?, parts::RowsRequest::Codes(_)), "these are few rows");
         self.each(|part| part.rows(request))?.iter().try_for_each(|bytes| each(bytes))
+    }
+
+    fn few_rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let parts::RowsRequest::Codes(rows) = parts::read(request)? else { panic!("{request:?}") };
+        assert!(rows.is_sorted() && rows.len() <= 2000, "{} rows", rows.len());
+        each(&self.each(|part| part.rows(request))?.concat())
     }
 }
 

