@@ -43,6 +43,7 @@ PHASES = {
         "codes": "code",
         "subtrees": "collect",
         "out-of-bag": "rows",
+        "few rows": "few-rows",
         "growing": "grow-apart",
     },
     "large": {"tops": "sums"},
