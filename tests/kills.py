@@ -43,10 +43,10 @@ PHASES = {
         "codes": "code",
         "subtrees": "collect",
         "out-of-bag": "rows",
-        "few rows": "few-rows",
+        "few rows": "rows-here",
         "growing": "grow-apart",
     },
-    "large": {"tops": "sums"},
+    "large": {"tops": "sums-here"},
     "shadows": {"exchange": "shadow"},
     "relief": {
         "profile": "profile",

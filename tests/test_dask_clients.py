@@ -23,7 +23,10 @@ distributed = pytest.importorskip("distributed")
 
 FOREST = fr.ForestRanker(n_estimators=6, scores=("genie3", "permutation"))
 # What a task that grows trees and has the resources waits for.
-ASKED_OF_PARTITIONS = {f"ferrank-{name}" for name in ("sums", "add-sums", "collect", "piece", "rows", "few-rows")}
+ASKED_OF_PARTITIONS = {
+    f"ferrank-{name}"
+    for name in ("sums-here", "add-sums-here", "sums", "collect", "piece", "rows-here", "rows")
+}
 RELIEF = fr.ReliefRanker(n_iterations=50)
 
 

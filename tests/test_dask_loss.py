@@ -65,7 +65,7 @@ def left_of(cluster: distributed.LocalCluster) -> set[str]:
     return left
 
 
-@pytest.mark.parametrize("task", ["code", "collect", "rows", "part", "nearest"])
+@pytest.mark.parametrize("task", ["code", "collect", "rows", "rows-here", "part", "nearest"])
 def test_a_worker_that_is_killed_changes_no_bit(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from kills import PHASES, ranked_while_killed, whole_of
 
