@@ -1,52 +1,127 @@
-//! The codes of a feature: where they are, how a batch takes them, and their range.
+//! The codes of features: where they are, how a batch takes them, and their range.
 
 use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
 use crate::context::GrowContext;
+use crate::params::Ensemble;
 use crate::split::batch::Batch;
 use crate::split::random_test::random_side;
 use crate::tree_buffer::MissingSide;
-use ferrank_data::profile::Scale;
+use ferrank_data::profile::{Coding, Scale};
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::random::Stream;
 
 /// Why some nodes have no sparse features.
 pub(super) const NOT_SPARSE: &str = "a node with sparse features is not grown on a chunk alone";
 
-/// Where the codes of a feature are.
-pub(super) struct FeatureCodes<'a> {
-    pub(super) slot: Slot,
-    pub(super) n_codes: usize,
-    /// The value of each code, if cuts are random.
-    values: Option<&'a [f64]>,
-    /// True if a batch can take the feature: it is numeric, and known for all rows unless missing values are information.
-    pub(super) fits_batch: bool,
-    /// True if missing values are information, and there are some.
-    pub(super) has_missing: bool,
+/// Where the codes of each feature are, and how a batch takes them.
+pub(super) struct FeatureTable<'a> {
+    /// n_features
+    features: Vec<FeatureCodes>,
+    /// n_features; the value of each code. Empty unless cuts are random.
+    values: Vec<Option<&'a [f64]>>,
     arch: Arch,
 }
 
-impl<'a> FeatureCodes<'a> {
-    /// The codes of each feature.
-    pub(super) fn all(context: GrowContext<'a>, arch: Arch) -> Vec<FeatureCodes<'a>> {
+/// Where the codes of a feature are.
+///
+/// A node reads that of a few features here and there, before it can ask for their codes. In 8 bytes, those of 20,000
+/// features are in the caches next to a core: 1.1x on 100 trees of 200 x 20,000, beside 48 bytes.
+#[derive(Clone, Copy)]
+struct FeatureCodes {
+    position: u32,
+    n_codes: u16,
+    slot: SlotType,
+    fit: BatchFit,
+}
+
+/// The type of a [`Slot`].
+#[derive(Clone, Copy)]
+enum SlotType {
+    Narrow,
+    Wide,
+    Sparse,
+}
+
+/// How a batch takes a feature.
+#[derive(Clone, Copy, PartialEq)]
+enum BatchFit {
+    /// It is not numeric, or missing for some rows, which is no information.
+    Unfit,
+    Known,
+    /// It has missing values, which are information.
+    Missing,
+}
+
+impl FeatureCodes {
+    fn new(slot: Slot, coding: &Coding, is_informative: bool) -> Self {
+        let (slot, position) = match slot {
+            Slot::Narrow(position) => (SlotType::Narrow, position),
+            Slot::Wide(position) => (SlotType::Wide, position),
+            Slot::Sparse(position) => (SlotType::Sparse, position),
+        };
+        let fit = match (&coding.scale, coding.has_missing) {
+            (Scale::Numeric(_), false) => BatchFit::Known,
+            (Scale::Numeric(_), true) if is_informative => BatchFit::Missing,
+            _ => BatchFit::Unfit,
+        };
+        FeatureCodes { position: position as u32, n_codes: coding.n_codes() as u16, slot, fit }
+    }
+
+    #[inline(always)]
+    fn slot(self) -> Slot {
+        let position = self.position as usize;
+        match self.slot {
+            SlotType::Narrow => Slot::Narrow(position),
+            SlotType::Wide => Slot::Wide(position),
+            SlotType::Sparse => Slot::Sparse(position),
+        }
+    }
+}
+
+impl<'a> FeatureTable<'a> {
+    pub(super) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
         let store = context.store;
-        let is_informative = context.is_informative();
-        let features = (0..).zip(&store.slots).zip(&store.codings).map(|((feature, &slot), coding)| FeatureCodes {
-            slot,
-            n_codes: coding.n_codes(),
-            values: context.values(feature),
-            fits_batch: (is_informative || !coding.has_missing) && matches!(coding.scale, Scale::Numeric(_)),
-            has_missing: is_informative && coding.has_missing,
-            arch,
-        });
-        features.collect()
+        let features = store.slots.iter().zip(&store.codings);
+        let features = features.map(|(&slot, coding)| FeatureCodes::new(slot, coding, context.is_informative()));
+        let values = match context.params.ensemble {
+            Ensemble::ExtraTrees => (0..).zip(&store.slots).map(|(feature, _)| context.values(feature)).collect(),
+            Ensemble::RandomForest | Ensemble::Bagging => Vec::new(),
+        };
+        FeatureTable { features: features.collect(), values, arch }
+    }
+
+    #[inline(always)]
+    pub(super) fn slot(&self, feature: u32) -> Slot {
+        self.features[feature as usize].slot()
+    }
+
+    #[inline(always)]
+    pub(super) fn n_codes(&self, feature: u32) -> usize {
+        self.features[feature as usize].n_codes.into()
+    }
+
+    /// Returns true if a batch can take `feature`: it is numeric, and known for all rows unless missing values are
+    /// information.
+    pub(super) fn fits_batch(&self, feature: u32) -> bool {
+        self.features[feature as usize].fit != BatchFit::Unfit
+    }
+
+    /// Returns true if a batch can take each feature.
+    pub(super) fn fit_batch(&self) -> bool {
+        self.features.iter().all(|feature| feature.fit != BatchFit::Unfit)
+    }
+
+    /// Returns true if a batch takes some features twice, for the missing values on either side.
+    pub(super) fn have_missing(&self) -> bool {
+        self.features.iter().any(|feature| feature.fit == BatchFit::Missing)
     }
 
     /// Asks the memory for the codes of `rows`, without waiting for them.
     #[inline(always)]
-    pub(super) fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
-        match self.slot {
+    pub(super) fn prefetch(&self, chunk: &Chunk, rows: &[u32], feature: u32) {
+        match self.slot(feature) {
             Slot::Narrow(slot) => u8::of(chunk).column(slot).prefetch(rows),
             Slot::Wide(slot) => u16::of(chunk).column(slot).prefetch(rows),
             Slot::Sparse(_) => {}
@@ -63,7 +138,7 @@ impl<'a> FeatureCodes<'a> {
         batch: &mut Batch,
         random: &mut Stream,
     ) -> bool {
-        match self.slot {
+        match self.slot(feature) {
             Slot::Narrow(slot) => self.take_codes(u8::of(chunk).column(slot).codes(rows), feature, batch, random),
             Slot::Wide(slot) => self.take_codes(u16::of(chunk).column(slot).codes(rows), feature, batch, random),
             Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
@@ -80,7 +155,9 @@ impl<'a> FeatureCodes<'a> {
         random: &mut Stream,
     ) -> bool {
         let mut is_missing = false;
-        let varies = batch.add(feature, |keys| match self.values {
+        let values = self.values.get(feature as usize).copied().flatten();
+        let has_missing = self.features[feature as usize].fit == BatchFit::Missing;
+        let varies = batch.add(feature, |keys| match values {
             // A missing value has no value.
             Some(values) => {
                 let value = |code: C| values.get(code.index()).copied().unwrap_or(f64::INFINITY);
@@ -89,15 +166,15 @@ impl<'a> FeatureCodes<'a> {
                     value(code)
                 })
             }
-            None if self.has_missing => fill(keys, codes, |code| {
+            None if has_missing => fill(keys, codes, |code| {
                 is_missing |= code == C::MISSING;
                 code.index() as f64
             }),
             None => fill(keys, codes, |code| code.index() as f64),
         });
-        match (varies, self.values) {
+        match (varies, values) {
             (false, _) => {}
-            _ if is_missing && self.has_missing => self.place_missing::<C>(batch, random),
+            _ if is_missing && has_missing => self.place_missing::<C>(values.is_some(), batch, random),
             (_, Some(_)) => batch.set_share(random.random()),
             (_, None) => {}
         }
@@ -107,10 +184,10 @@ impl<'a> FeatureCodes<'a> {
     /// Adds a row for the other side of the missing values in the last row of `batch`, or places them at random and draws
     /// the random cut.
     #[inline(never)]
-    fn place_missing<C: Code>(&self, batch: &mut Batch, random: &mut Stream) {
-        let missing = if self.values.is_some() { f64::INFINITY } else { C::MISSING.index() as f64 };
+    fn place_missing<C: Code>(&self, at_random: bool, batch: &mut Batch, random: &mut Stream) {
+        let missing = if at_random { f64::INFINITY } else { C::MISSING.index() as f64 };
         let (low, high) = batch.ends_below(self.arch, missing);
-        if self.values.is_none() {
+        if !at_random {
             batch.set_missing(MissingSide::Right, high);
             if low < high {
                 batch.repeat_last(self.arch, missing, low);

@@ -30,7 +30,7 @@ impl Grower<'_> {
         let Grower { context, arch, criterion, items, narrow, wide, buffers, features, .. } = self;
         let rows = &items.rows[range.clone()];
         let member = GroupMember { context: *context, arch: *arch, criterion, feature };
-        let (varies, is_full) = match features[feature as usize].slot {
+        let (varies, is_full) = match features.slot(feature) {
             Slot::Narrow(slot) => member.join(narrow.take(view, slot, rows), buffers, random),
             Slot::Wide(slot) => member.join(wide.take(view, slot, rows), buffers, random),
             Slot::Sparse(number) => member.join(wide.take_sparse(view, number, rows), buffers, random),

@@ -8,7 +8,7 @@
 
 use std::convert::Infallible;
 
-use super::feature_codes::{FeatureCodes, NOT_SPARSE};
+use super::feature_codes::NOT_SPARSE;
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
 use crate::criterion::contrast;
@@ -85,14 +85,12 @@ impl Grower<'_> {
         let batch = &mut buffers.batch;
         batch.start(rows.len(), *rows_per_feature * (*per_node).min(pool.len()));
         if kernels.is_at_random() || chunk.rows * *row_bytes <= NEAR {
-            pool.draw(*per_node, &mut random, |feature, random| {
-                features[feature as usize].take(chunk, rows, feature, batch, random)
-            });
+            pool.draw(*per_node, &mut random, |feature, random| features.take(chunk, rows, feature, batch, random));
         } else {
-            let prefetch = |feature: u32| features[feature as usize].prefetch(chunk, rows);
+            let prefetch = |feature: u32| features.prefetch(chunk, rows, feature);
             let mut unused = random.clone();
             let Ok(()) = pool.try_draw_prepared(*per_node, &mut random, prefetch, |feature| {
-                Ok::<_, Infallible>(features[feature as usize].take(chunk, rows, feature, batch, &mut unused))
+                Ok::<_, Infallible>(features.take(chunk, rows, feature, batch, &mut unused))
             });
         }
         if batch.is_empty() {
@@ -123,7 +121,7 @@ impl Grower<'_> {
         alone.clear();
         pool.try_draw(*per_node, &mut random, |feature, _| {
             context.check_large(rows.len())?;
-            let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
+            let (slot, n_codes) = (features.slot(feature), features.n_codes(feature));
             let varies = match slot {
                 Slot::Narrow(slot) => vary(u8::of(chunk).column(slot).codes(rows)),
                 Slot::Wide(slot) => vary(u16::of(chunk).column(slot).codes(rows)),
@@ -144,8 +142,8 @@ impl Grower<'_> {
         };
         for &feature in &*alone {
             context.check_large(rows.len())?;
-            let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
-            let cut = match slot {
+            let n_codes = features.n_codes(feature);
+            let cut = match features.slot(feature) {
                 Slot::Narrow(slot) => {
                     let codes = u8::of(chunk).column(slot).codes(rows);
                     single::best_cut(arch, (codes, n_codes), pairs, node, constraint, &mut narrow.bins)
@@ -166,7 +164,7 @@ impl Grower<'_> {
                 histograms.fill(&columns[..group.len()], rows, pairs);
             }
             for (number, &(feature, _)) in group.iter().enumerate() {
-                let n_codes = features[feature as usize].n_codes;
+                let n_codes = features.n_codes(feature);
                 enter(feature, histograms.best_cut(arch, number, n_codes, node, constraint));
             }
         }
@@ -189,7 +187,7 @@ impl Grower<'_> {
         let shift = u16::from(test.missing == MissingSide::Left);
         let Buffers { batch, spill, .. } = buffers;
         let range = pending.examples.clone();
-        let place = (batch.keys(feature), features[feature as usize].slot);
+        let place = (batch.keys(feature), features.slot(feature));
         let n_left = match place {
             (Some(keys), _) => {
                 let highest = context.key_of(feature, code);

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::feature_codes::FeatureCodes;
 use super::feature_search::FeatureSearch;
 use super::state::{Buffers, Grower, NodeTotals, PendingNode, TestSource};
 use crate::candidates::{Candidate, SplitCandidates};
@@ -39,9 +38,9 @@ impl Grower<'_> {
                 found.into_iter().for_each(|found| candidates.push(found.map(TestSource::Alone)));
                 return Ok(varies);
             }
-            let FeatureCodes { n_codes, fits_batch, .. } = self.features[feature as usize];
+            let n_codes = self.features.n_codes(feature);
             let kernel = self.kernels.for_group(&self.criterion, view.block, range.len(), n_codes);
-            match kernel.filter(|_| fits_batch) {
+            match kernel.filter(|_| self.features.fits_batch(feature)) {
                 Some(Kernel::Batch) => return Ok(self.add_to_batch(view, range.clone(), feature, random)),
                 Some(_) => return Ok(self.add_to_group(view, range.clone(), feature, random, &mut candidates)),
                 None => {}
@@ -86,17 +85,19 @@ impl Grower<'_> {
     fn add_to_batch(&mut self, view: View<'_>, range: Range<usize>, feature: u32, random: &mut Stream) -> bool {
         let Grower { items, narrow, wide, buffers, features, .. } = self;
         let (rows, batch) = (&items.rows[range], &mut buffers.batch);
-        let find = &features[feature as usize];
-        if let Some(chunk) = view.chunk().filter(|_| !matches!(find.slot, Slot::Sparse(_))) {
-            return find.take(chunk, rows, feature, batch, random);
+        let slot = features.slot(feature);
+        if let Some(chunk) = view.chunk().filter(|_| !matches!(slot, Slot::Sparse(_))) {
+            return features.take(chunk, rows, feature, batch, random);
         }
-        match find.slot {
+        match slot {
             Slot::Narrow(slot) => {
-                find.take_codes(narrow.take(view, slot, rows).iter().copied(), feature, batch, random)
+                features.take_codes(narrow.take(view, slot, rows).iter().copied(), feature, batch, random)
             }
-            Slot::Wide(slot) => find.take_codes(wide.take(view, slot, rows).iter().copied(), feature, batch, random),
+            Slot::Wide(slot) => {
+                features.take_codes(wide.take(view, slot, rows).iter().copied(), feature, batch, random)
+            }
             Slot::Sparse(number) => {
-                find.take_codes(wide.take_sparse(view, number, rows).iter().copied(), feature, batch, random)
+                features.take_codes(wide.take_sparse(view, number, rows).iter().copied(), feature, batch, random)
             }
         }
     }

@@ -5,7 +5,6 @@
 
 use pulp::Arch;
 
-use super::feature_codes::FeatureCodes;
 use super::node_entries::{Entry, NodeEntries};
 use super::state::{CodeBuffer, Grower, KnownSums, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
@@ -91,8 +90,8 @@ impl Grower<'_> {
                     (varies, varies.then(|| single::best_sparse_cut(examples, zero, node, constraint, floor)).flatten())
                 }
                 None => {
-                    let FeatureCodes { slot, n_codes, .. } = features[feature as usize];
-                    match slot {
+                    let n_codes = features.n_codes(feature);
+                    match features.slot(feature) {
                         Slot::Narrow(slot) => {
                             narrow.take(view, slot, rows);
                             in_bands(arch, narrow, n_codes, pairs, node, constraint)
@@ -138,7 +137,7 @@ impl Grower<'_> {
         let sides = &mut buffers.sides;
         sides.clear();
         let test = &mut found.test.test;
-        match features[found.feature as usize].slot {
+        match features.slot(found.feature) {
             Slot::Sparse(number) => {
                 let zero = entries.codes().zeros[number];
                 sides.resize(rows.len(), side(zero));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ferrank_data::store::{Chunk, Slot, Stored};
 use pulp::Arch;
 
-use super::feature_codes::FeatureCodes;
+use super::feature_codes::FeatureTable;
 use super::node_entries::NodeEntries;
 use crate::candidates::SplitCandidates;
 use crate::context::GrowContext;
@@ -96,8 +96,7 @@ pub(crate) struct Grower<'a> {
     pub(super) kernels: Kernels,
     /// The other choice: for nodes whose examples are pairs, or for those whose examples are not.
     pub(super) other_kernels: Kernels,
-    /// n_features
-    pub(super) features: Vec<FeatureCodes<'a>>,
+    pub(super) features: FeatureTable<'a>,
     /// True if nodes whose examples are pairs are [`plain`](super::plain): features all fit a batch, and gains are not
     /// reported by target.
     pub(super) is_plain: bool,
@@ -141,10 +140,10 @@ impl<'a> Grower<'a> {
             let codings = store.codings.iter().zip(&store.slots).filter(|(_, slot)| is_of_type(slot));
             codings.map(|(coding, _)| coding.n_codes()).max().unwrap_or(0)
         };
-        let features = FeatureCodes::all(context, arch);
+        let features = FeatureTable::new(context, arch);
         let needs = oob_needs(context.params);
-        let rows_per_feature = if features.iter().any(|find| find.has_missing) { 2 } else { 1 };
-        let is_plain = !context.params.by_target && features.iter().all(|find| find.fits_batch);
+        let rows_per_feature = if features.have_missing() { 2 } else { 1 };
+        let is_plain = !context.params.by_target && features.fit_batch();
         let at_random = context.params.ensemble == Ensemble::ExtraTrees;
         Grower {
             context,
