@@ -51,12 +51,12 @@ impl IntegerTargets {
     /// roles say what the task is.
     ///
     /// # Errors
-    /// Those of [`Problem::resolve`] and of reading the source, or a request to stop.
+    /// Those of the targets in [`Problem::resolve`], those of reading the source, or a request to stop.
     pub fn find(source: &dyn ChunkSource, roles: &Roles, monitor: &Monitor) -> Result<Self> {
         let schema = source.schema();
         let targets = match roles.task {
             Some(_) => Vec::new(),
-            None => Problem::resolve(&schema, roles, source.name())?.targets,
+            None => Problem::resolve_targets(&schema, roles, source.name())?,
         };
         let mut found: Vec<Found> =
             targets.iter().map(|target| Found::new(target, schema.field(target.column))).collect();

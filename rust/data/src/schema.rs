@@ -317,6 +317,16 @@ impl Problem {
         Resolver::new(schema, source)?.resolve(roles)
     }
 
+    /// The targets of the [resolved](Self::resolve) problem, without a look at the features, which may be many.
+    pub(crate) fn resolve_targets(schema: &Schema, roles: &Roles, source: &str) -> Result<Vec<Attribute>> {
+        Ok(Resolver::new(schema, source)?.resolve_targets(roles)?.targets)
+    }
+
+    /// The names of the features, then of the targets.
+    pub fn names(&self) -> Vec<String> {
+        self.features.iter().chain(&self.targets).map(|attribute| attribute.name.clone()).collect()
+    }
+
     /// The same problem on another source, by the names of its columns; without weights and groups.
     ///
     /// # Errors
@@ -391,6 +401,16 @@ struct Resolver<'a> {
     row_labels: FxHashSet<usize>,
 }
 
+/// The targets of a problem, and the columns that are no features.
+struct ResolvedTargets {
+    targets: Vec<Attribute>,
+    task: Task,
+    weight: Option<usize>,
+    groups: Option<Attribute>,
+    /// The role of each column that has another one than to be a feature.
+    taken: FxHashMap<usize, &'static str>,
+}
+
 impl<'a> Resolver<'a> {
     fn new(schema: &'a Schema, source: &'a str) -> Result<Self> {
         let mut position = FxHashMap::with_capacity_and_hasher(schema.fields().len(), FxBuildHasher);
@@ -440,7 +460,26 @@ impl<'a> Resolver<'a> {
     }
 
     fn resolve(&self, roles: &Roles) -> Result<Problem> {
-        let mut taken: FxHashMap<usize, &str> = FxHashMap::default();
+        let ResolvedTargets { targets, task, weight, groups, taken } = self.resolve_targets(roles)?;
+        let labels = self.labels(roles, task, &targets)?;
+        let categorical = self.categorical_features(roles, &taken)?;
+        let features = (0..self.schema.fields().len())
+            .filter(|column| !taken.contains_key(column))
+            .filter(|column| !self.row_labels.contains(column) || categorical.contains(column))
+            .map(|column| {
+                let feature = self.attribute(column, "feature")?;
+                let kind = if categorical.contains(&column) { Kind::Nominal } else { feature.kind };
+                Ok(Attribute { kind, ..feature })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        if features.is_empty() {
+            return Err(Error::Data(format!("{}: no feature is left to rank", self.source)));
+        }
+        Ok(Problem { task, features, targets, weight, groups, labels })
+    }
+
+    fn resolve_targets(&self, roles: &Roles) -> Result<ResolvedTargets> {
+        let mut taken: FxHashMap<usize, &'static str> = FxHashMap::default();
         for name in &roles.drop {
             taken.insert(self.find(name, "columns to drop")?, "dropped");
         }
@@ -462,21 +501,7 @@ impl<'a> Resolver<'a> {
             targets.push(self.attribute(column, "target")?);
         }
         let task = self.task(roles, &mut targets)?;
-        let labels = self.labels(roles, task, &targets)?;
-        let categorical = self.categorical_features(roles, &taken)?;
-        let features = (0..self.schema.fields().len())
-            .filter(|column| !taken.contains_key(column))
-            .filter(|column| !self.row_labels.contains(column) || categorical.contains(column))
-            .map(|column| {
-                let feature = self.attribute(column, "feature")?;
-                let kind = if categorical.contains(&column) { Kind::Nominal } else { feature.kind };
-                Ok(Attribute { kind, ..feature })
-            })
-            .collect::<Result<Vec<_>>>()?;
-        if features.is_empty() {
-            return Err(Error::Data(format!("{}: no feature is left to rank", self.source)));
-        }
-        Ok(Problem { task, features, targets, weight, groups, labels })
+        Ok(ResolvedTargets { targets, task, weight, groups, taken })
     }
 
     /// The columns of the categorical features that are not dropped; `taken` are those with another role.

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use ferrank_data::intake::{Counts, Intake};
 use ferrank_data::profile::{CodePlan, Profile};
-use ferrank_data::schema::names;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::{Error, Result, check};
 use ferrank_runtime::with_methods;
@@ -143,7 +142,7 @@ impl RunOptions<'_> {
                 rows: counts.taking_part(name, unlabelled)?,
             });
         };
-        profile.same_columns(&[names(&problem.features), names(&problem.targets)].concat(), problem.features.len())?;
+        profile.same_columns(&problem.names(), problem.features.len())?;
         profile.same_groups(problem.groups.as_ref().map(|groups| groups.name.as_str()))?;
         check(
             profile.max_bins() == max_bins,

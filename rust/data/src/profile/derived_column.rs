@@ -13,15 +13,15 @@ pub(super) struct Derived {
     /// Number of distinct values; `None` if there are more than codes.
     pub(super) n_distinct: Option<usize>,
     /// The codes of all rows, where they follow from the ranks of the values.
-    pub(super) codes: Option<Arc<RowCodes>>,
+    pub(super) codes: Option<RowCodes>,
 }
 
 /// n_rows; the codes of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowCodes {
     /// If each code is of one byte.
-    Narrow(Vec<u8>),
-    Wide(Vec<u16>),
+    Narrow(Arc<[u8]>),
+    Wide(Arc<[u16]>),
 }
 
 impl RowCodes {

@@ -9,8 +9,12 @@ pub(super) const FEW: usize = 8;
 
 /// The hash of sampled `values`: of all in the order of their rows, or of the few that are not 0; `words` is a buffer.
 pub(super) fn hash(values: &[f64], order: &SampleOrder, words: &mut Vec<u64>) -> u128 {
-    let is_entry = |value: f64| value.to_bits() != 0;
     let n_entries = values.iter().filter(|&&value| is_entry(value)).count();
+    hash_known(values, n_entries, order, words)
+}
+
+/// The [hash] of `values`, `n_entries` of which are not 0.
+pub(super) fn hash_known(values: &[f64], n_entries: usize, order: &SampleOrder, words: &mut Vec<u64>) -> u128 {
     if FEW * n_entries <= values.len() {
         let entries = (0..).zip(values).map(|(position, &value)| (position, value));
         return hash_entries(entries.filter(|entry| is_entry(entry.1)), order, words);
@@ -18,6 +22,11 @@ pub(super) fn hash(values: &[f64], order: &SampleOrder, words: &mut Vec<u64>) ->
     words.clear();
     words.extend(order.positions.iter().map(|&position| values[position as usize].to_bits()));
     hash_words(words)
+}
+
+/// Returns true for what is not 0; a value of -0 has become 0.
+fn is_entry(value: f64) -> bool {
+    value.to_bits() != 0
 }
 
 /// The hash of values other than 0, each with its place in the order of the sampled rows.

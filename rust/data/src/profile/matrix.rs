@@ -23,7 +23,7 @@ use crate::matrix_blocks::MatrixBlocks;
 use crate::matrix_features::{MatrixFeatures, Tile, neighbours};
 use crate::reservation::Reservation;
 use crate::rest::RestIntake;
-use crate::schema::{Attribute, Kind, names};
+use crate::schema::{Attribute, Kind};
 use crate::source::MatrixColumns;
 use ferrank_runtime::error::Result;
 
@@ -72,12 +72,11 @@ impl Profile {
         let reader = Reader { intake, blocks, order, plan };
         let in_matrix: Vec<&Attribute> = features.iter().filter(|feature| is_in_matrix(feature)).collect();
         let others = std::mem::take(&mut profile.features);
-        profile.names = [names(features), names(&intake.problem.targets)].concat();
-        let in_matrix = match is_ranked {
+        profile.names = intake.problem.names();
+        let (in_matrix, digests) = match is_ranked {
             true => reader.ranked(&in_matrix)?,
             false => reader.derived(&in_matrix, &tiles, &profile.sample)?,
         };
-        let (in_matrix, digests) = joined(in_matrix, features.len() - n_others);
         let mut scratch = Scratch::default();
         let mut derive = |mut column: ColumnProfile| {
             let digest = column.derive(max_bins, order, &mut scratch);
@@ -152,7 +151,7 @@ impl Profile {
         });
         let columns: Vec<Vec<NumericProfile>> = columns.collect::<Result<_>>()?;
         profile.features = columns.into_iter().flatten().map(ColumnProfile::Numeric).collect();
-        profile.names = [names(&intake.problem.features), names(&intake.problem.targets)].concat();
+        profile.names = intake.problem.names();
         Ok(profile)
     }
 }
@@ -199,47 +198,58 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// The profiles of `features`, which are in the matrix, in the order of their columns, with what follows from the ranks of
     /// all values in the place of samples, and their digests; of some columns together.
-    fn ranked(&self, features: &[&Attribute]) -> Result<Vec<Vec<(ColumnProfile, u128)>>> {
+    fn ranked(&self, features: &[&Attribute]) -> Result<(Vec<ColumnProfile>, Vec<u128>)> {
         let most = (TILE_BYTES / size_of::<f64>() / self.blocks.columns.n_rows).max(1).next_multiple_of(ABREAST);
-        let tiles: Vec<&[&Attribute]> = neighbours(features, most).collect();
-        let profiles = tiles.into_par_iter().map_init(Default::default, |(values, ranker), tile| {
-            self.intake.monitor.check()?;
-            self.tile(tile, values, ranker)
-        });
-        profiles.collect()
+        // Profiles are large, and made where they stay.
+        let new = || NumericProfile::new(self.plan.max_bins);
+        let mut profiles: Vec<NumericProfile> = features.iter().map(|_| new()).collect();
+        let mut digests = vec![0; features.len()];
+        let tiles =
+            neighbours(features, most).scan((&mut profiles[..], &mut digests[..]), |(profiles, digests), tile| {
+                Some((tile, profiles.split_off_mut(..tile.len())?, digests.split_off_mut(..tile.len())?))
+            });
+        let tiles: Vec<_> = tiles.collect();
+        tiles.into_par_iter().try_for_each_init(
+            Default::default,
+            |(values, ranker), (features, profiles, digests)| {
+                self.intake.monitor.check()?;
+                self.tile(features, (profiles, digests), values, ranker)
+            },
+        )?;
+        Ok((profiles.into_iter().map(ColumnProfile::Numeric).collect(), digests))
     }
 
-    /// The profiles of `features`, whose columns follow each other; `values` is a buffer.
+    /// Fills the profiles and the digests of `features`, whose columns follow each other; `values` is a buffer.
     fn tile(
         &self,
         features: &[&Attribute],
+        (profiles, digests): (&mut [NumericProfile], &mut [u128]),
         values: &mut Vec<f64>,
         ranker: &mut Ranker,
-    ) -> Result<Vec<(ColumnProfile, u128)>> {
+    ) -> Result<()> {
         let MatrixColumns { first, n_rows, matrix, .. } = self.blocks.columns;
         values.resize(features.len() * n_rows, 0.0);
         let first = features[0].column - first;
         matrix.read(0..n_rows, first..first + features.len(), values);
-        let mut profiles = Vec::with_capacity(features.len());
-        for (features, values) in features.chunks(ABREAST).zip(values.chunks_mut(ABREAST * n_rows)) {
+        let groups = features.chunks(ABREAST).zip(values.chunks_mut(ABREAST * n_rows));
+        let found = profiles.chunks_mut(ABREAST).zip(digests.chunks_mut(ABREAST));
+        for ((features, values), (profiles, digests)) in groups.zip(found) {
             let mut numbers = Vec::with_capacity(ABREAST);
-            let mut numerics = Vec::with_capacity(ABREAST);
-            for (feature, values) in features.iter().zip(values.chunks_exact_mut(n_rows)) {
+            for ((feature, numeric), values) in features.iter().zip(&mut *profiles).zip(values.chunks_exact_mut(n_rows))
+            {
                 let values = self.blocks.taking_part(0, values);
-                let mut numeric = NumericProfile::new(self.plan.max_bins);
                 numeric.add_range(values).map_err(|error| self.intake.in_column(feature.column, error))?;
                 values.iter_mut().for_each(|value| *value = known(*value));
                 let n_missing = numeric.missing as usize;
-                numbers.push(Numbers { values, n_missing, low: numeric.min, high: numeric.max });
-                numerics.push(numeric);
+                let n_zeros = numeric.zeros as usize;
+                numbers.push(Numbers { values, n_missing, n_zeros, low: numeric.min, high: numeric.max });
             }
             let ranked = ranker.rank(&numbers, self.order, self.plan);
-            profiles.extend(numerics.into_iter().zip(ranked).map(|(mut numeric, ranked)| {
-                let digest = numeric.take_ranked(ranked);
-                (ColumnProfile::Numeric(numeric), digest)
-            }));
+            for ((numeric, digest), ranked) in profiles.iter_mut().zip(digests).zip(ranked) {
+                *digest = numeric.take_ranked(ranked);
+            }
         }
-        Ok(profiles)
+        Ok(())
     }
 
     /// The profiles of `features`, which are in the matrix, in the order of their columns, with cut points in the place of
@@ -249,7 +259,7 @@ impl Reader<'_> {
         features: &[&Attribute],
         tiles: &Tiles,
         sample: &RowSample,
-    ) -> Result<Vec<Vec<(ColumnProfile, u128)>>> {
+    ) -> Result<(Vec<ColumnProfile>, Vec<u128>)> {
         let sampled: Vec<usize> = (0..self.blocks.n_rows()).filter(|&row| sample.holds(row as u64)).collect();
         let tiles: Vec<&[&Attribute]> = neighbours(features, tiles.width).collect();
         let derived = tiles.into_par_iter().map_init(Scratch::default, |scratch, features| {
@@ -260,7 +270,7 @@ impl Reader<'_> {
             };
             Ok(columns.into_iter().map(ColumnProfile::Numeric).map(derive).collect::<Vec<_>>())
         });
-        derived.collect()
+        Ok(joined(derived.collect::<Result<_>>()?, features.len()))
     }
 
     /// The profiles of `features`, whose columns follow each other, with samples of the rows `sampled` of those that take

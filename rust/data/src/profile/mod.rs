@@ -52,7 +52,7 @@ use crate::intake::View;
 use crate::intake::{Counts, Intake};
 use crate::labels::LabelSets;
 use crate::reservation::Reservation;
-use crate::schema::{Attribute, Kind, LabelPlan, Problem, names};
+use crate::schema::{Attribute, Kind, LabelPlan, Problem};
 use crate::sparse::SparseIntake;
 use ferrank_runtime::error::{Error, Result};
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -313,7 +313,7 @@ impl Profile {
     }
 
     /// The codes of each feature that were derived from ranks.
-    pub(crate) fn row_codes(&self) -> Vec<Option<Arc<RowCodes>>> {
+    pub(crate) fn row_codes(&self) -> Vec<Option<RowCodes>> {
         let codes = |column: &ColumnProfile| match column {
             ColumnProfile::Numeric(numeric) => numeric.derived.as_ref()?.codes.clone(),
             _ => None,
@@ -381,7 +381,7 @@ impl Profile {
             _ => ColumnProfile::Nominal(NominalProfile::default()),
         };
         Profile {
-            names: [names(features), names(targets)].concat(),
+            names: problem.names(),
             counts: Counts::default(),
             features: features.iter().map(new).collect(),
             targets: targets.iter().map(new).collect(),
@@ -513,8 +513,16 @@ impl ColumnProfile {
     fn sampled_numbers(&self) -> Option<Numbers<'_>> {
         match self {
             ColumnProfile::Numeric(NumericProfile {
-                missing, min, max, sample: SampledValues::All(values), ..
-            }) => Some(Numbers { values, n_missing: *missing as usize, low: *min, high: *max }),
+                missing,
+                zeros,
+                min,
+                max,
+                sample: SampledValues::All(values),
+                ..
+            }) => {
+                let (n_missing, n_zeros) = (*missing as usize, *zeros as usize);
+                Some(Numbers { values, n_missing, n_zeros, low: *min, high: *max })
+            }
             _ => None,
         }
     }

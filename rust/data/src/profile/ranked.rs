@@ -19,7 +19,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::coding::{CodePlan, Cuts, MISSING_U8, MISSING_U16};
 use super::derived_column::{Derived, RowCodes};
-use super::hashes::hash;
+use super::hashes::hash_known;
 use super::sample::SampleOrder;
 use super::shares::Sorted;
 use crate::store::Code;
@@ -42,6 +42,7 @@ pub(super) struct Ranked {
 pub(super) struct Numbers<'a> {
     pub(super) values: &'a [f64],
     pub(super) n_missing: usize,
+    pub(super) n_zeros: usize,
     /// The least and the greatest.
     pub(super) low: f64,
     pub(super) high: f64,
@@ -72,18 +73,27 @@ impl Ranker {
         }
         // Bits that hold the number of a row, at least one.
         let row_bits = (n_rows - 1).max(1).ilog2() + 1;
+        let arch = Arch::new();
         self.abreast.resize(n_rows, [u32::MAX; ABREAST]);
         for (lane, column) in columns.iter().enumerate() {
             let cells = Cells::new(column, (1 << (u32::BITS - row_bits)) - 1);
-            for ((keys, &value), row) in self.abreast.iter_mut().zip(column.values).zip(0..) {
-                keys[lane] = cells.of(value) << row_bits | row;
+            arch.dispatch(Keys { cells, values: column.values, row_bits, keys: &mut self.keys });
+            for (keys, &key) in self.abreast.iter_mut().zip(&self.keys) {
+                keys[lane] = key;
             }
         }
-        Arch::new().dispatch(Network(&mut self.abreast));
+        arch.dispatch(Network(&mut self.abreast));
         let Ranker { abreast, numbering, .. } = self;
-        let ranked = |(lane, column)| {
+        let differ = cells_differ(abreast, row_bits);
+        let ranked = |(lane, column): (usize, &Numbers<'_>)| {
             let rows = abreast.iter().map(move |keys| keys[lane] & ((1 << row_bits) - 1));
-            numbering.ranked(column, rows, order, plan)
+            let has_codes_alone = !plan.with_cuts && column.n_zeros == 0 && n_rows <= plan.max_bins;
+            // Values of different cells are in the order of the keys, and differ.
+            let derived = match differ[lane] && column.n_missing == 0 && has_codes_alone {
+                true => numbering.all_distinct(rows),
+                false => numbering.derived(column, rows, plan),
+            };
+            numbering.ranked(column, derived, order)
         };
         columns.iter().enumerate().map(ranked).collect()
     }
@@ -96,7 +106,8 @@ impl Ranker {
         radsort::sort_by_key(&mut self.keys, |key| (key >> 16) as u16);
         let row = |key: u32| key & u32::from(u16::MAX);
         settle(&mut self.keys, |key| column.values[row(key) as usize]);
-        self.numbering.ranked(column, self.keys.iter().map(|&key| row(key)), order, plan)
+        let derived = self.numbering.derived(column, self.keys.iter().map(|&key| row(key)), plan);
+        self.numbering.ranked(column, derived, order)
     }
 }
 
@@ -127,18 +138,36 @@ struct Numbering {
     /// How many rows have a value up to each of the distinct ones.
     ends: Vec<usize>,
     sorted: Vec<u32>,
+    narrow: Vec<u8>,
+    wide: Vec<u16>,
     words: Vec<u64>,
 }
 
 impl Numbering {
+    fn ranked(&mut self, column: &Numbers<'_>, derived: Derived, order: &SampleOrder) -> Ranked {
+        let n_entries = column.values.len() - column.n_zeros;
+        Ranked { derived, hash: hash_known(column.values, n_entries, order, &mut self.words) }
+    }
+
+    /// The codes alone of a column without zeros whose values all differ and are no more than codes; `rows` come in their
+    /// order. With keys made several at a time and profiles that are not copied, 0.85 of the time of a call of 11 trees
+    /// (200 x 20,000, CPU time).
+    fn all_distinct(&mut self, rows: impl ExactSizeIterator<Item = u32>) -> Derived {
+        fn codes<C: Code>(rows: impl ExactSizeIterator<Item = u32>, codes: &mut Vec<C>) -> Arc<[C]> {
+            codes.resize(rows.len(), C::MISSING);
+            rows.zip(0..).for_each(|(row, code)| codes[row as usize] = C::from_u16(code));
+            codes[..].into()
+        }
+        let n = rows.len();
+        let codes = match n <= usize::from(MISSING_U8) {
+            true => RowCodes::Narrow(codes(rows, &mut self.narrow)),
+            false => RowCodes::Wide(codes(rows, &mut self.wide)),
+        };
+        Derived { cuts: Cuts::without_values(n), n_distinct: Some(n), codes: Some(codes) }
+    }
+
     /// What follows from the ranks of `column`; its `rows` come in the order of their cells.
-    fn ranked(
-        &mut self,
-        column: &Numbers<'_>,
-        rows: impl Iterator<Item = u32> + Clone,
-        order: &SampleOrder,
-        plan: CodePlan,
-    ) -> Ranked {
+    fn derived(&mut self, column: &Numbers<'_>, rows: impl Iterator<Item = u32> + Clone, plan: CodePlan) -> Derived {
         let n_distinct = self.number(column, rows.clone()).unwrap_or_else(|| {
             let mut sorted = std::mem::take(&mut self.sorted);
             sorted.clear();
@@ -149,8 +178,7 @@ impl Numbering {
             self.sorted = sorted;
             n_distinct
         });
-        let has_zeros = self.distinct[..n_distinct].binary_search_by(|value| value.total_cmp(&0.0)).is_ok();
-        let plan = CodePlan { with_cuts: plan.with_cuts || has_zeros, ..plan };
+        let plan = CodePlan { with_cuts: plan.with_cuts || column.n_zeros > 0, ..plan };
         let cuts = self.cuts(n_distinct, plan);
         let codes = match cuts.n_codes() <= usize::from(MISSING_U8) {
             true => RowCodes::Narrow(self.codes(&cuts, n_distinct)),
@@ -158,8 +186,7 @@ impl Numbering {
         };
         let cuts = if plan.with_cuts { cuts } else { Cuts::without_values(cuts.n_codes()) };
         let n_distinct = Some(n_distinct).filter(|&n| n <= plan.max_bins);
-        let derived = Derived { cuts, n_distinct, codes: Some(Arc::new(codes)) };
-        Ranked { derived, hash: hash(column.values, order, &mut self.words) }
+        Derived { cuts, n_distinct, codes: Some(codes) }
     }
 
     fn cuts(&mut self, n_distinct: usize, CodePlan { max_bins, with_cuts }: CodePlan) -> Cuts {
@@ -182,7 +209,7 @@ impl Numbering {
     }
 
     /// The codes of the rows by `cuts`.
-    fn codes<C: Code>(&self, cuts: &Cuts, n_distinct: usize) -> Vec<C> {
+    fn codes<C: Code>(&self, cuts: &Cuts, n_distinct: usize) -> Arc<[C]> {
         if cuts.n_codes() == n_distinct {
             // As many codes as values: each has its own.
             let code = |&rank: &u16| if rank == MISSING_U16 { C::MISSING } else { C::from_u16(rank) };
@@ -247,6 +274,36 @@ impl Cells {
         let cell = (place + INTEGERS).to_bits() as u32;
         if value.is_nan() { self.missing } else { cell }
     }
+}
+
+/// Writes the keys of `values`.
+struct Keys<'a> {
+    cells: Cells,
+    values: &'a [f64],
+    row_bits: u32,
+    keys: &'a mut Vec<u32>,
+}
+
+impl WithSimd for Keys<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Keys { cells, values, row_bits, keys } = self;
+        keys.clear();
+        keys.extend(values.iter().zip(0..).map(|(&value, row)| cells.of(value) << row_bits | row));
+    }
+}
+
+/// For each lane of `keys`, which ascend, true if no two are of the same cell.
+fn cells_differ(keys: &[[u32; ABREAST]], row_bits: u32) -> [bool; ABREAST] {
+    let mut least = [u32::MAX; ABREAST];
+    for (below, above) in keys.iter().zip(&keys[1..]) {
+        for lane in 0..ABREAST {
+            least[lane] = least[lane].min(below[lane] ^ above[lane]);
+        }
+    }
+    least.map(|bits| bits >> row_bits > 0)
 }
 
 /// Sorts each lane.
@@ -318,6 +375,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::distinct::count_distinct;
+    use super::super::hashes::hash;
     use super::super::sample::RowSample;
     use super::*;
 
@@ -332,7 +390,8 @@ mod tests {
         let numbers = |values| {
             let low = known(values).into_iter().fold(f64::INFINITY, f64::min);
             let high = known(values).into_iter().fold(f64::NEG_INFINITY, f64::max);
-            Numbers { values, n_missing: values.len() - known(values).len(), low, high }
+            let n_zeros = values.iter().filter(|&&value| value == 0.0).count();
+            Numbers { values, n_missing: values.len() - known(values).len(), n_zeros, low, high }
         };
         let columns: Vec<Numbers<'_>> = columns.iter().map(numbers).collect();
         Ranker::default().rank(&columns, &order(columns[0].values.len()), plan.into())

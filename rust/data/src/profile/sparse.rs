@@ -8,7 +8,6 @@ use super::distinct::Distinct;
 use super::sampled::SampledValues;
 use super::{ColumnProfile, NumericProfile, Place, Profile, known};
 use crate::reservation::Reservation;
-use crate::schema::names;
 use crate::sparse::SparseIntake;
 use ferrank_runtime::error::Result;
 
@@ -47,7 +46,7 @@ impl Profile {
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let first = sparse.first_feature();
         profile.features.splice(first..first, columns);
-        profile.names = [names(&problem.features), names(&problem.targets)].concat();
+        profile.names = problem.names();
         Ok(profile)
     }
 

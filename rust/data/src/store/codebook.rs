@@ -1,7 +1,5 @@
 //! What all parts of a store share.
 
-use std::sync::Arc;
-
 use super::Chunk;
 use super::bands::{BAND, Bands};
 use super::targets::{Answers, TargetColumn, empty_targets};
@@ -97,7 +95,7 @@ pub struct Codebook {
     /// True if rows have groups.
     pub(super) grouped: bool,
     /// n_features; the codes of the rows to be coded, where ranks gave them. May be empty.
-    ranked: Vec<Option<Arc<RowCodes>>>,
+    ranked: Vec<Option<RowCodes>>,
 }
 
 /// A feature is sparse if at most one in so many of its values is not 0.
@@ -175,7 +173,7 @@ impl Codebook {
     pub(super) fn ranked(&self, feature: usize) -> Option<&RowCodes> {
         match self.slots[feature] {
             Slot::Sparse(_) => None,
-            _ => self.ranked.get(feature)?.as_deref(),
+            _ => self.ranked.get(feature)?.as_ref(),
         }
     }
 
