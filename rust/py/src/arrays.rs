@@ -105,11 +105,16 @@ impl ArraySource {
                 Part::Column(array(&data)?)
             };
             let (width, data_type) = (part.width(), part.data_type());
-            let names = names.unwrap_or_else(|| (0..width).map(|number| format!("x{number}")).collect());
-            if names.len() != width {
-                return Err(PyValueError::new_err(format!("{} names for {width} columns", names.len())));
+            // A field is large, and made where it stays.
+            let field = |name: String| Arc::new(Field::new(name, data_type.clone(), true));
+            fields.reserve(width);
+            match names {
+                Some(names) if names.len() != width => {
+                    return Err(PyValueError::new_err(format!("{} names for {width} columns", names.len())));
+                }
+                Some(names) => fields.extend(names.into_iter().map(field)),
+                None => fields.extend((0..width).map(|number| field(format!("x{number}")))),
             }
-            fields.extend(names.into_iter().map(|n| Field::new(n, data_type.clone(), true)));
             parts.push(part);
         }
         let n_rows = parts.first().map_or(0, Part::n_rows);
