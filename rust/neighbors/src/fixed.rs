@@ -142,9 +142,10 @@ impl WithSimd for Distances<'_> {
         let mut minima = [[0; LANES]; LANES];
         let panels = rows.values.chunks_exact(panel.len().max(1));
         for ((others, sums), start) in panels.zip(rows.sums.as_chunks::<LANES>().0).zip((0..).step_by(LANES)) {
-            let minima_of = Minima { queries: panel, others, out: &mut minima };
+            // Blocks have any number of queries: 39 are measured as 40, 16 at a time they would be as 48.
+            let minima_of = Minima { queries: panel, others, n: queries.len(), out: &mut minima };
             match S::U32_LANES {
-                16 => minima_of.vectors::<S, 1, 16>(simd),
+                16 => minima_of.vectors::<S, 1, 8>(simd),
                 8 => minima_of.vectors::<S, 2, 4>(simd),
                 4 => minima_of.vectors::<S, 4, 2>(simd),
                 _ => minima_of.vectors::<S, 16, 1>(simd),
@@ -163,6 +164,8 @@ impl WithSimd for Distances<'_> {
 struct Minima<'a> {
     queries: &'a [u32],
     others: &'a [u32],
+    /// Number of queries; the rest of the panel is padding.
+    n: usize,
     /// A line for each query.
     out: &'a mut [[u64; LANES]; LANES],
 }
@@ -171,9 +174,9 @@ impl Minima<'_> {
     /// `Q` queries at a time; `V` vectors hold a line.
     #[inline(always)]
     fn vectors<S: Simd, const V: usize, const Q: usize>(self, simd: S) {
-        let Minima { queries, others, out } = self;
+        let Minima { queries, others, n, out } = self;
         *out = [[0; LANES]; LANES];
-        for first in (0..LANES).step_by(Q) {
+        for first in (0..n).step_by(Q) {
             for (others, queries) in others.chunks(RUN * LANES).zip(queries.chunks(RUN * LANES)) {
                 // As in the kernel, each step makes a new table, so that sums stay in registers.
                 let mut sums = [[simd.splat_u32s(0); V]; Q];
