@@ -66,7 +66,8 @@ impl FeatureCodes {
             (Scale::Numeric(_), true) if is_informative => BatchFit::Missing,
             _ => BatchFit::Unfit,
         };
-        FeatureCodes { position: position as u32, n_codes: coding.n_codes() as u16, slot, fit }
+        let n_codes = u16::try_from(coding.n_codes()).expect("one code of 16 bits is left for missing values");
+        FeatureCodes { position: position as u32, n_codes, slot, fit }
     }
 
     #[inline(always)]
