@@ -101,19 +101,23 @@ pub struct Codebook {
 /// A feature is sparse if at most one in so many of its values is not 0.
 const ROWS_PER_ENTRY: u64 = 20;
 
+/// Returns true if a feature with so many zeros in `n_rows` rows is sparse.
+pub(crate) fn is_sparse(n_zeros: u64, n_rows: u64) -> bool {
+    (n_rows - n_zeros) * ROWS_PER_ENTRY <= n_rows
+}
+
 /// With fewer sparse features they are features like others.
 const LEAST_SPARSE: usize = 1_000;
 
 /// The features that are sparse, if they are many, and how many of their values are not 0. It depends on the values alone,
 /// so that it is the same for all containers.
 fn sparse_features(profile: &Profile) -> (Vec<usize>, u64) {
-    let entries = |column: &ColumnProfile| match column {
-        ColumnProfile::Numeric(numeric) => Some(profile.counts.kept - numeric.zeros),
-        _ => None,
-    };
-    let is_sparse = |&(_, entries): &(usize, u64)| entries * ROWS_PER_ENTRY <= profile.counts.kept;
+    let kept = profile.counts.kept;
     let columns = profile.features.iter().enumerate();
-    let sparse = columns.filter_map(|(feature, column)| Some((feature, entries(column)?))).filter(is_sparse);
+    let sparse = columns.filter_map(|(feature, column)| match column {
+        ColumnProfile::Numeric(numeric) if is_sparse(numeric.zeros, kept) => Some((feature, kept - numeric.zeros)),
+        _ => None,
+    });
     let (features, entries): (Vec<usize>, Vec<u64>) = sparse.unzip();
     if features.len() < LEAST_SPARSE { (Vec::new(), 0) } else { (features, entries.iter().sum()) }
 }
