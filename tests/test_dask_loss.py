@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import importlib
 import itertools
 import os
@@ -168,7 +169,9 @@ def test_checksums_tell_tables_apart_by_their_values() -> None:
 
 @pytest.mark.parametrize("ranker", [fr.ForestRanker(n_estimators=4000), fr.ReliefRanker(n_neighbors=400)])
 @pytest.mark.parametrize("stays", [False, True])
-def test_of_two_rankings_one_is_cancelled(ranker: Any, stays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_rankings_one_is_cancelled(
+    ranker: Any, stays: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Both rank the same partitions, so that they share tasks."""
     if stays:
         monkeypatch.setattr("ferrank.distributed.plan.SPILL_FRACTION", 1e-7)
@@ -194,6 +197,9 @@ def test_of_two_rankings_one_is_cancelled(ranker: Any, stays: bool, monkeypatch:
                 long.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await long
+                del long
+                gc.collect()
+                assert "StoppedError" not in caplog.text
                 found = await other
                 assert np.array_equal(found.importances(), whole.importances())
             for _ in range(100):

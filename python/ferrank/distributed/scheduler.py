@@ -467,6 +467,9 @@ async def _on_thread(scheduler: ClusterScheduler, run: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         scheduler.stop()
         await asyncio.wait([working])
+        if not working.cancelled():
+            # Seen, so that asyncio does not log it.
+            working.exception()
         raise
 
 

@@ -174,8 +174,8 @@ class Plan(ABC):
         """Raise an error if the number of trees or queries, which ``what`` needs, is not known."""
         if self.until is not None:
             raise SettingError(
-                f"until: with {self.until!r} the number of trees or queries is not known in advance, which "
-                f"{what} requires; leave one of the two out"
+                f"until: with {self.until!r} the number of trees or queries is not known in advance, and "
+                f"{what} cannot do without; leave until out"
             )
 
 
