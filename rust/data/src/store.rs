@@ -63,7 +63,6 @@ use std::sync::Arc;
 
 use bands::Bands;
 pub use code::Code;
-pub(crate) use codebook::is_sparse;
 pub use codebook::{Codebook, Slot};
 pub use coder::encode;
 pub use entries::SparseCodes;

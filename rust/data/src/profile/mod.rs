@@ -35,6 +35,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use rayon::prelude::*;
 
 use coding::Scratch;
+pub(crate) use coding::is_sparse;
 pub use coding::{Categories, CodePlan, Coding, Cuts, MISSING_U8, MISSING_U16, Scale};
 use derived_column::Derived;
 pub(crate) use derived_column::RowCodes;

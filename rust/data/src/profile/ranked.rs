@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::coding::{CodePlan, Cuts, MISSING_U8, MISSING_U16};
+use super::coding::{CodePlan, Cuts, MISSING_U8, MISSING_U16, is_sparse};
 use super::derived_column::{Derived, RowCodes};
 use super::hashes::hash_known;
 use super::sample::SampleOrder;
 use super::shares::Sorted;
-use crate::store::{Code, is_sparse};
+use crate::store::Code;
 
 /// Columns that are sorted side by side.
 pub(super) const ABREAST: usize = 8;

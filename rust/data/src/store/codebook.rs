@@ -3,7 +3,7 @@
 use super::Chunk;
 use super::bands::{BAND, Bands};
 use super::targets::{Answers, TargetColumn, empty_targets};
-use crate::profile::{Coding, ColumnProfile, Profile, RowCodes, Scale};
+use crate::profile::{Coding, ColumnProfile, Profile, RowCodes, Scale, is_sparse};
 use crate::schema::Problem;
 use ferrank_runtime::error::Result;
 
@@ -96,14 +96,6 @@ pub struct Codebook {
     pub(super) grouped: bool,
     /// n_features; the codes of the rows to be coded, where ranks gave them. May be empty.
     ranked: Vec<Option<RowCodes>>,
-}
-
-/// A feature is sparse if at most one in so many of its values is not 0.
-const ROWS_PER_ENTRY: u64 = 20;
-
-/// Returns true if a feature with so many zeros in `n_rows` rows is sparse.
-pub(crate) fn is_sparse(n_zeros: u64, n_rows: u64) -> bool {
-    (n_rows - n_zeros) * ROWS_PER_ENTRY <= n_rows
 }
 
 /// With fewer sparse features they are features like others.
