@@ -59,13 +59,13 @@ _AHEAD = 4
 Sums = TypeVar("Sums", Floats, NDArray[np.int64])
 
 PartCodes = tuple[mmap, mmap | None, int]
-"""The codes of a partition, those of its shadows, and the number of its first row."""
+"""The codes of a partition, the codes of its shadows if it has some, and the number of its first row."""
 
 Part = tuple[FileBytes, FileBytes | None, int]
-"""The codes of a partition, those of its shadows, and its number."""
+"""The codes of a partition, the codes of its shadows if it has some, and its number."""
 
 SumsOfSome = tuple[Floats | None, list[int]]
-"""Sums over the rows of some partitions, and the numbers of these."""
+"""Sums over the rows of some partitions, and the numbers of these partitions."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,11 @@ class Names:
 
 @dataclass(frozen=True)
 class Places:
-    """The names that the cluster has for the codes of partitions, which a task may find on its worker.
+    """The names that the cluster has for the codes of some partitions, which a task looks up on its worker.
 
-    Codes that a task needs go wherever dask has it done, and dask believes that they are small, because they
-    are in files: 16M rows of 100 features on four workers of 900 MB went up to 832 MiB in the place of 500.
+    If the codes were arguments of the task, dask would move them to any worker that it gives the task to. It
+    takes codes for small, because they are in files: on 16M rows of 100 features, workers of 900 MB then
+    held up to 832 MiB, and otherwise 500.
     """
 
     codes: Sequence[str]
@@ -180,7 +181,7 @@ def sums(shared: Shared, codes: FileBytes, shadows: FileBytes | None, number: in
 
 
 def sums_here(shared: Shared, places: Places, request: bytes) -> SumsOfSome:
-    """Return :func:`sums` of those of some partitions that this worker holds."""
+    """Add up the sums of the partitions of ``places`` that this worker holds, and list these partitions."""
     total, numbers = None, []
     for part in places.here():
         found = sums(shared, *part, request)
@@ -194,8 +195,8 @@ def sums_here(shared: Shared, places: Places, request: bytes) -> SumsOfSome:
 
 def add_sums_here(*parts: SumsOfSome) -> SumsOfSome:
     """Return the sums of all parts; they are exact, so that any order gives the same bits."""
-    known = [total for total, _ in parts if total is not None]
-    return add_sums(*known) if known else None, [number for _, numbers in parts for number in numbers]
+    totals = [total for total, _ in parts if total is not None]
+    return add_sums(*totals) if totals else None, [number for _, numbers in parts for number in numbers]
 
 
 def add_sums(*parts: Sums) -> Sums:
@@ -234,7 +235,7 @@ def rows(
 
 
 def rows_here(shared: Shared, places: Places, request: bytes) -> dict[int, NDArray[np.uint8]]:
-    """Return :func:`rows` of those of some partitions that this worker holds, by their numbers."""
+    """Return what is asked for of the rows of each partition of ``places`` that this worker holds."""
     return {part[-1]: rows(shared, *part, request) for part in places.here()}
 
 
@@ -292,7 +293,7 @@ class _Asking:
             named = self._futures[name] = Future(name, client=client)
             return named
 
-        self._client, self._own, self._annotations = client, own, annotations
+        self._client, self._own, self._annotations, self._names = client, own, annotations, names
         self._context = contextvars.copy_context()
         self._copies = {at: future(name) for at, name in names.shared.items()}
         self._codes = [future(name) for name in names.codes]
@@ -362,10 +363,10 @@ class _Asking:
             yield self._submit(function, self._copy(where), *part, request, where=where)
 
     def _of_workers(self, function: Callable[..., Any], request: bytes) -> list[Any]:
-        """Return futures of ``function`` for the partitions of each worker.
+        """Return futures of ``function``, one for all partitions of each worker.
 
-        It tells which of them it found: dask may give it to another worker, or the worker is lost. With four
-        workers that is 0.85 to 0.95 times the CPU time of a task for each of 16 partitions.
+        The result may lack partitions: dask may run the task on another worker, and a worker may be lost.
+        With four workers this takes 0.85 to 0.95 times the CPU time of a task for each of 16 partitions.
         """
         of_workers: dict[str, list[int]] = {}
         for where, number in self._holders(None):
@@ -373,8 +374,8 @@ class _Asking:
                 of_workers.setdefault(where, []).append(number)
         futures = []
         for where, numbers in of_workers.items():
-            codes = [self._codes[number].key for number in numbers]
-            shadows = [shadows and shadows.key for shadows in (self._shadows[number] for number in numbers)]
+            codes = [self._names.codes[number] for number in numbers]
+            shadows = [self._names.shadows[number] if self._names.shadows else None for number in numbers]
             places = Places(codes, shadows, numbers)
             futures.append(self._submit(function, self._copy(where), places, request, where=where))
         return futures

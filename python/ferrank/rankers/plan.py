@@ -175,7 +175,7 @@ class Plan(ABC):
         if self.until is not None:
             raise SettingError(
                 f"until: with {self.until!r} the number of trees or queries is not known in advance, and "
-                f"{what} cannot do without; leave until out"
+                f"{what} cannot do without it; leave until out"
             )
 
 
@@ -435,8 +435,8 @@ class ReliefPlan(EnginePlan):
         ):
             if any(not isinstance(one, str) for one in features):
                 raise SettingError(
-                    f"{setting}: with turf_step positions change as features are left out, and "
-                    "those of a dask collection have no names before the run; give the names, or leave "
+                    f"{setting}: with turf_step positions change as features are left out, and the "
+                    "features of a dask collection have no names before the run; give the names, or leave "
                     "turf_step out"
                 )
         weights = None if given is None else {name: weight for name, weight in pairs if weight > 0}

@@ -82,11 +82,12 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         features are ranked: importances are sums of the differences between neighbors, whether a feature
         counts in the distance or not. Use it where it is known what makes rows comparable: a few known
         features, or an embedding such as principal components, kept as columns. Where the distance of the
-        features replaces that of the targets (``unlabelled="use"``), it is this distance. Where several rows
-        are at the same distance, as is common with a few categories, the rows with the lowest numbers are the
-        neighbors; with ``neighborhood="surf"`` all of them are. A feature that ``turf_step`` leaves out no
-        longer counts in the distance, and the iterations end before the last such feature would be left
-        out. A pandas Series whose index has names is a mapping. None gives all features weight 1.
+        features replaces the distance of the targets (``unlabelled="use"``), it is this distance. Where
+        several rows are at the same distance, as is common with a few categories, the rows with the lowest
+        numbers are the neighbors; with ``neighborhood="surf"`` all of them are. A feature that
+        ``turf_step`` leaves out no longer counts in the distance, and the iterations end before the last
+        such feature would be left out. A pandas Series whose index has names is a mapping. None gives all
+        features weight 1.
     covariates : sequence of str or int, optional
         Features, by name or position, that importances are adjusted for, such as age, sex or a batch, in the
         spirit of NPDR [9]_: a feature must tell more about the distance of the targets than the differences

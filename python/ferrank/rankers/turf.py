@@ -97,10 +97,10 @@ def turf(
     """Return the ranking by TuRF; ``rank(dropped, iteration)`` ranks the features that are not dropped.
 
     The first score says which features are left out. Iterations end before the last of the features
-    ``in_distance`` would be left out: without them all rows are equally near. The errors of a feature are
-    those of its last iteration, given the features of that iteration. By rank intervals, a feature that was
-    left out may be better than one that stayed, if the last iteration that had both does not say which of
-    the two is better.
+    ``in_distance`` would be left out: without them all rows are equally near. The standard error and the
+    Monte Carlo error of a feature are from its last iteration, and hold given the features of that
+    iteration. By rank intervals, a feature that was left out may be better than one that stayed, if the
+    last iteration that had both does not say which of the two is better.
     """
     rankings = [rank([], 0)]
     first = rankings[0]

@@ -51,7 +51,7 @@ impl IntegerTargets {
     /// roles say what the task is.
     ///
     /// # Errors
-    /// Those of the targets in [`Problem::resolve`], those of reading the source, or a request to stop.
+    /// The errors of [`Problem::resolve`] that are about targets, the errors of reading the source, or a request to stop.
     pub fn find(source: &dyn ChunkSource, roles: &Roles, monitor: &Monitor) -> Result<Self> {
         let schema = source.schema();
         let targets = match roles.task {

@@ -99,10 +99,10 @@ impl Categories {
     }
 }
 
-/// A feature is sparse if at most one in so many of its values is not 0.
+/// A feature is sparse if at most one value in this many is not 0.
 const ROWS_PER_ENTRY: u64 = 20;
 
-/// Returns true if a feature with so many zeros in `n_rows` rows is sparse.
+/// Returns true if a feature that is 0 in `n_zeros` of `n_rows` rows is sparse.
 pub(crate) fn is_sparse(n_zeros: u64, n_rows: u64) -> bool {
     (n_rows - n_zeros) * ROWS_PER_ENTRY <= n_rows
 }

@@ -155,8 +155,8 @@ impl Numbering {
         Ranked { derived, hash: hash_known(column.values, n_entries, order, &mut self.words) }
     }
 
-    /// The codes alone of a column whose values all differ and are no more than codes; `rows` come in their
-    /// order. With keys made several at a time and profiles that are not copied, 0.85 of the time of a call of 11 trees
+    /// The codes of a column without their cut points. Its values all differ, and there are at most as many values as
+    /// codes; `rows` come in the order of the values. With keys made several at a time and profiles that are not copied, 0.85 of the time of a call of 11 trees
     /// (200 x 20,000, CPU time).
     fn all_distinct(&mut self, rows: impl ExactSizeIterator<Item = u32>) -> Derived {
         fn codes<C: Code>(rows: impl ExactSizeIterator<Item = u32>, codes: &mut Vec<C>) -> Arc<[C]> {
@@ -301,7 +301,7 @@ impl WithSimd for Keys<'_> {
     }
 }
 
-/// For each lane of `keys`, which ascend, true if no two are of the same cell.
+/// For each lane of `keys`, which ascend, true if no two keys have the same cell.
 fn cells_differ(keys: &[[u32; ABREAST]], row_bits: u32) -> [bool; ABREAST] {
     let mut least = [u32::MAX; ABREAST];
     for (below, above) in keys.iter().zip(&keys[1..]) {

@@ -75,7 +75,7 @@ pub trait Parts: Send + Sync {
     /// A part that does not answer, and the errors of `each`.
     fn rows(&self, request: &[u8], each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
 
-    /// As [`Parts::rows`], for requests for so few rows that those of all parts may be held at a time.
+    /// As [`Parts::rows`], for requests for few rows: an implementation may hold the rows of all parts at a time.
     ///
     /// # Errors
     /// As for [`Parts::rows`].
