@@ -145,7 +145,7 @@ impl Rows {
         self.min.append_option(numeric.map(|numeric| numeric.min));
         self.max.append_option(numeric.map(|numeric| numeric.max));
         let distinct = numeric.and_then(|numeric| numeric.distinct.as_ref());
-        self.drawn.append_option(distinct.map(|distinct| distinct.sorted().into_iter().map(Some)));
+        self.drawn.append_option(distinct.map(|distinct| distinct.sorted().into_owned().into_iter().map(Some)));
         self.distinct_limit.append_option(distinct.map(|distinct| distinct.limit));
         let sampled = |numeric: &'_ NumericProfile| -> Vec<f64> {
             let values = numeric.sample.all();

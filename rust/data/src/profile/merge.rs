@@ -164,7 +164,7 @@ impl NumericProfile {
         all.push(self.distinct.as_ref().map_or(u64::MAX, |distinct| distinct.limit));
         let distinct = self.distinct.as_ref().map(Distinct::sorted).unwrap_or_default();
         all.push(distinct.len() as u64);
-        all.extend(distinct.into_iter().map(f64::to_bits));
+        all.extend(distinct.iter().map(|value| value.to_bits()));
         all.extend([hash as u64, (hash >> u64::BITS) as u64]);
         hash_words(&all)
     }

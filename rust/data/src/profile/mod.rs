@@ -643,6 +643,9 @@ impl NumericProfile {
         if let Some(derived) = &self.derived {
             return derived.cuts.clone();
         }
+        if let Some(distinct) = self.distinct.as_ref().filter(|distinct| distinct.len().is_some()) {
+            return Cuts::exact(&distinct.sorted());
+        }
         let mut buffer = Vec::new();
         let sample = self.sample.unordered(&mut buffer);
         let Some(distinct) = &self.distinct else {

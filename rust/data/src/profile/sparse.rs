@@ -82,8 +82,7 @@ impl NumericProfile {
         };
         profile.sample = SampledValues::Sparse(sampled.len, rows.iter().zip(values).filter_map(position).collect());
         if !sampled.holds_all {
-            let mut distinct = Distinct::of(max_bins, values);
-            distinct.extend(zeros);
+            let mut distinct = Distinct::of(max_bins, &[values, zeros].concat());
             distinct.prune(0);
             profile.distinct = Some(distinct);
         }
