@@ -164,6 +164,11 @@ def lightgbm(case: Case, X: Table, y: np.ndarray) -> Fit:
         "feature_fraction_bynode": case.per_node / case.features,
         "min_child_samples": 2,
         "min_child_weight": 0.0,
+        # Without these, a category of fewer than 100 rows of a node is not split off.
+        "min_data_per_group": 1,
+        "cat_smooth": 0.0,
+        "cat_l2": 0.0,
+        "max_cat_threshold": 1_000,
         "n_jobs": 1,
         "verbose": -1,
         "random_state": 0,

@@ -7,7 +7,7 @@ use crate::context::GrowContext;
 use crate::params::Ensemble;
 use crate::split::batch::Batch;
 use crate::split::random_test::random_side;
-use crate::tree_buffer::MissingSide;
+use crate::tree_buffer::{CodeTest, MissingSide, NodeTest};
 use ferrank_data::profile::{Coding, Scale};
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::random::Stream;
@@ -47,15 +47,17 @@ enum SlotType {
 /// How a batch takes a feature.
 #[derive(Clone, Copy, PartialEq)]
 enum BatchFit {
-    /// It is not numeric, or missing for some rows, which is no information.
+    /// It is nominal and does not fit as [`Categories`](Self::Categories), or missing for some rows, which is no information.
     Unfit,
     Known,
+    /// It is nominal, known for all rows, and the best subset of its categories is a prefix in the order of their means.
+    Categories,
     /// It has missing values, which are information.
     Missing,
 }
 
 impl FeatureCodes {
-    fn new(slot: Slot, coding: &Coding, is_informative: bool) -> Self {
+    fn new(slot: Slot, coding: &Coding, is_informative: bool, orders_categories: bool) -> Self {
         let (slot, position) = match slot {
             Slot::Narrow(position) => (SlotType::Narrow, position),
             Slot::Wide(position) => (SlotType::Wide, position),
@@ -64,6 +66,7 @@ impl FeatureCodes {
         let fit = match (&coding.scale, coding.has_missing) {
             (Scale::Numeric(_), false) => BatchFit::Known,
             (Scale::Numeric(_), true) if is_informative => BatchFit::Missing,
+            (Scale::Nominal(_), false) if orders_categories => BatchFit::Categories,
             _ => BatchFit::Unfit,
         };
         let n_codes = u16::try_from(coding.n_codes()).expect("one code of 16 bits is left for missing values");
@@ -82,10 +85,13 @@ impl FeatureCodes {
 }
 
 impl<'a> FeatureTable<'a> {
-    pub(super) fn new(context: GrowContext<'a>, arch: Arch) -> Self {
-        let store = context.store;
+    /// `orders_categories` is true if examples are pairs of a single component, in whose order subsets of categories are
+    /// searched.
+    pub(super) fn new(context: GrowContext<'a>, arch: Arch, orders_categories: bool) -> Self {
+        let (store, is_informative) = (context.store, context.is_informative());
         let features = store.slots.iter().zip(&store.codings);
-        let features = features.map(|(&slot, coding)| FeatureCodes::new(slot, coding, context.is_informative()));
+        let features =
+            features.map(|(&slot, coding)| FeatureCodes::new(slot, coding, is_informative, orders_categories));
         let values = match context.params.ensemble {
             Ensemble::ExtraTrees => (0..).zip(&store.slots).map(|(feature, _)| context.values(feature)).collect(),
             Ensemble::RandomForest | Ensemble::Bagging => Vec::new(),
@@ -103,10 +109,15 @@ impl<'a> FeatureTable<'a> {
         self.features[feature as usize].n_codes.into()
     }
 
-    /// Returns true if a batch can take `feature`: it is numeric, and known for all rows unless missing values are
-    /// information.
+    /// Returns true if a batch can take `feature`.
     pub(super) fn fits_batch(&self, feature: u32) -> bool {
         self.features[feature as usize].fit != BatchFit::Unfit
+    }
+
+    /// Returns true if a batch takes `feature` as categories.
+    #[inline(always)]
+    pub(super) fn is_nominal(&self, feature: u32) -> bool {
+        self.features[feature as usize].fit == BatchFit::Categories
     }
 
     /// Returns true if a batch can take each feature.
@@ -177,6 +188,7 @@ impl<'a> FeatureTable<'a> {
             (false, _) => {}
             _ if is_missing && has_missing => self.place_missing::<C>(values.is_some(), batch, random),
             (_, Some(_)) => batch.set_share(random.random()),
+            _ if self.is_nominal(feature) => batch.set_nominal(),
             (_, None) => {}
         }
         varies
@@ -212,6 +224,16 @@ impl<'a> FeatureTable<'a> {
             }
         }
     }
+}
+
+/// The test that sends the categories to the left whose ranks are up to `highest`. `ranks` and `codes` are those of the
+/// examples.
+pub(super) fn subset_up_to<C: Code>(ranks: &[f64], highest: f64, codes: impl Iterator<Item = C>) -> NodeTest {
+    let left = ranks.iter().zip(codes).filter(|(rank, _)| **rank <= highest);
+    let mut left: Vec<u16> = left.map(|(_, code)| code.index() as u16).collect();
+    left.sort_unstable();
+    left.dedup();
+    NodeTest::new(CodeTest::Subset(left))
 }
 
 /// Writes the key of each of `codes`. Returns true if they vary.

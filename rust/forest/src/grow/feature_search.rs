@@ -110,15 +110,22 @@ impl FeatureSearch<'_> {
                 if let Some(missing) = missing {
                     replace(codes, C::MISSING, C::from_u16(missing));
                 }
+                let n_codes = n_codes + usize::from(has_missing);
                 let present = &mut buffers.present;
-                present.open(criterion, examples, codes, n_codes + usize::from(has_missing));
-                let subset = if at_random {
-                    let chosen = random_subset(present.codes.len(), random);
-                    present.given(criterion, constraint, &chosen)
-                } else {
-                    present.best(criterion, constraint)
+                let subset = match open {
+                    NodeTotals::Single(node) if !at_random => {
+                        let (codes, categories) = (codes.iter().copied(), &mut buffers.categories);
+                        single::best_subset((codes, n_codes), examples.pairs, node, constraint, bins, categories)
+                    }
+                    _ => {
+                        present.open(criterion, examples, codes, n_codes);
+                        match at_random {
+                            true => present.given(criterion, constraint, &random_subset(present.codes.len(), random)),
+                            false => present.best(criterion, constraint),
+                        }
+                    }
                 };
-                subset.map(|subset| present.test_of(subset, missing))
+                subset.map(|subset| subset.test(missing))
             }
         };
         (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature, test }))

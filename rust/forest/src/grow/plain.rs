@@ -1,4 +1,5 @@
-//! Nodes of plain data: examples are pairs, all features numeric, codes in one chunk.
+//! Nodes of plain data: examples are pairs, codes are in one chunk, features are numeric, or nominal beside a single
+//! component.
 //! Features are known for all rows, or missing values are information.
 //!
 //! A fully grown tree has many nodes with a handful of examples, so that the cost per node and per feature dominates
@@ -8,16 +9,17 @@
 
 use std::convert::Infallible;
 
-use super::feature_codes::NOT_SPARSE;
+use super::feature_codes::{NOT_SPARSE, subset_up_to};
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
 use crate::criterion::contrast;
 use crate::pairs::PairLayout;
 use crate::params::Ensemble;
 use crate::split::batch::Batch;
+use crate::split::nominal::Subset;
 use crate::split::single;
 use crate::split::{Cut, SplitConstraint};
-use crate::tree_buffer::{BufferedSplit, CodeTest, MissingSide, lowest_above};
+use crate::tree_buffer::{BufferedSplit, CodeTest, MissingSide, NodeTest, lowest_above};
 use crate::view::View;
 use ferrank_data::store::bands::Column;
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
@@ -54,7 +56,7 @@ impl Grower<'_> {
         let found = match self.context.params.ensemble {
             _ if self.kernels.in_batch(range.len()) => self.batch_cut(chunk, &pending, node),
             Ensemble::ExtraTrees => self.search(view, &pending, NodeTotals::Single(node), (examples, weight))?,
-            Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(chunk, &pending, node)?,
+            Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(view, chunk, &pending, node)?,
         };
         let Some(partition) = found.and_then(|found| self.partition_plain(chunk, &pending, node, found)) else {
             return Ok(false);
@@ -105,13 +107,25 @@ impl Grower<'_> {
             buffers.batch_candidates.push(Candidate { gain, feature, test: candidate });
         }
         let Candidate { gain, feature, test: candidate } = buffers.batch_candidates.best(params.ties, &mut random)?;
-        Some(Candidate { gain, feature, test: context.test_of(&batch.cut(candidate)) })
+        let cut = batch.cut(candidate);
+        let test = match (batch.keys(feature).filter(|_| features.is_nominal(feature)), features.slot(feature)) {
+            (Some(ranks), Slot::Narrow(slot)) => subset_up_to(ranks, cut.key, u8::of(chunk).column(slot).codes(rows)),
+            (Some(ranks), Slot::Wide(slot)) => subset_up_to(ranks, cut.key, u16::of(chunk).column(slot).codes(rows)),
+            _ => context.test_of(&cut),
+        };
+        Some(Candidate { gain, feature, test })
     }
 
     /// The best cut over the features drawn for `node`, which is too large for a batch, from sums by code.
-    fn histogram_cut(&mut self, chunk: &Chunk, pending: &PendingNode, node: single::Node) -> Result<Option<Candidate>> {
+    fn histogram_cut(
+        &mut self,
+        view: View<'_>,
+        chunk: &Chunk,
+        pending: &PendingNode,
+        node: single::Node,
+    ) -> Result<Option<Candidate>> {
         let Grower { context, pool, buffers, items, features, narrow, wide, per_node, arch, .. } = self;
-        let Buffers { histograms, side_by_side, alone, batch, candidates, .. } = buffers;
+        let Buffers { histograms, side_by_side, alone, batch, candidates, categories, .. } = buffers;
         let (params, arch) = (context.params, *arch);
         let rows = &items.rows[pending.examples.clone()];
         let pairs = &items.pairs[pending.examples.clone()];
@@ -135,26 +149,36 @@ impl Grower<'_> {
             Ok(varies)
         })?;
         let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
-        let mut enter = |feature: u32, cut: Option<Cut>| {
-            if let Some(cut) = cut {
-                candidates.push(Candidate { gain: cut.gain, feature, test: TestSource::Alone(cut.test()) });
+        let mut enter = |feature: u32, found: Option<(f64, NodeTest)>| {
+            if let Some((gain, test)) = found {
+                candidates.push(Candidate { gain, feature, test: TestSource::Alone(test) });
             }
         };
+        let of_cut = |cut: Cut| (cut.gain, cut.test());
+        let of_subset = |subset: Subset| subset.test(None);
         for &feature in &*alone {
             context.check_large(rows.len())?;
             let n_codes = features.n_codes(feature);
-            let cut = match features.slot(feature) {
-                Slot::Narrow(slot) => {
-                    let codes = u8::of(chunk).column(slot).codes(rows);
-                    single::best_cut(arch, (codes, n_codes), pairs, node, constraint, &mut narrow.bins)
+            let found = match (features.slot(feature), features.is_nominal(feature)) {
+                (Slot::Narrow(slot), false) => {
+                    let codes = (u8::of(chunk).column(slot).codes(rows), n_codes);
+                    single::best_cut(arch, codes, pairs, node, constraint, &mut narrow.bins).map(of_cut)
                 }
-                Slot::Wide(slot) => {
-                    let codes = u16::of(chunk).column(slot).codes(rows);
-                    single::best_cut(arch, (codes, n_codes), pairs, node, constraint, &mut wide.bins)
+                (Slot::Wide(slot), false) => {
+                    let codes = (u16::of(chunk).column(slot).codes(rows), n_codes);
+                    single::best_cut(arch, codes, pairs, node, constraint, &mut wide.bins).map(of_cut)
                 }
-                Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
+                (Slot::Narrow(slot), true) => {
+                    let codes = (u8::of(chunk).column(slot).codes(rows), n_codes);
+                    single::best_subset(codes, pairs, node, constraint, &mut narrow.bins, categories).map(of_subset)
+                }
+                (Slot::Wide(slot), true) => {
+                    let codes = (u16::of(chunk).column(slot).codes(rows), n_codes);
+                    single::best_subset(codes, pairs, node, constraint, &mut wide.bins, categories).map(of_subset)
+                }
+                (Slot::Sparse(_), _) => unreachable!("{NOT_SPARSE}"),
             };
-            enter(feature, cut);
+            enter(feature, found);
         }
         for group in side_by_side.chunks(single::SIDE_BY_SIDE) {
             let columns: [_; single::SIDE_BY_SIDE] =
@@ -165,11 +189,14 @@ impl Grower<'_> {
             }
             for (number, &(feature, _)) in group.iter().enumerate() {
                 let n_codes = features.n_codes(feature);
-                enter(feature, histograms.best_cut(arch, number, n_codes, node, constraint));
+                enter(feature, match features.is_nominal(feature) {
+                    false => histograms.best_cut(arch, number, n_codes, node, constraint).map(of_cut),
+                    true => histograms.best_subset(number, n_codes, node, constraint, categories).map(of_subset),
+                });
             }
         }
         let found = candidates.best(params.ties, &mut random);
-        Ok(found.map(|found| found.map(|test| self.test_of(test))))
+        Ok(found.map(|found| found.map(|test| self.test_of(view, pending.examples.clone(), test))))
     }
 
     /// Divides the examples of `node` by the cut of `found`. `None` if the gain is rounding noise.
@@ -182,7 +209,7 @@ impl Grower<'_> {
     ) -> Option<Partition> {
         let Grower { context, buffers, items, features, .. } = self;
         let Candidate { feature, ref mut test, .. } = found;
-        let CodeTest::Cut(code) = test.test else { unreachable!("all features are numeric") };
+        let CodeTest::Cut(code) = test.test else { return self.partition_categories(chunk, pending, node, found) };
         // The code of a missing value is the highest number of the type. To go left, it wraps to 0.
         let shift = u16::from(test.missing == MissingSide::Left);
         let Buffers { batch, spill, .. } = buffers;
@@ -215,6 +242,36 @@ impl Grower<'_> {
             (None, Slot::Sparse(_)) => unreachable!("{NOT_SPARSE}"),
         });
         self.plain_partition(pending, node, found, range.start + n_left)
+    }
+
+    /// Divides the examples of `node` by the subset of `found`. `None` if the gain is rounding noise.
+    #[inline(never)]
+    fn partition_categories(
+        &mut self,
+        chunk: &Chunk,
+        pending: &PendingNode,
+        node: single::Node,
+        found: Candidate,
+    ) -> Option<Partition> {
+        let Grower { buffers, items, features, .. } = self;
+        let Buffers { goes_left, spill, .. } = buffers;
+        let CodeTest::Subset(codes) = &found.test.test else { unreachable!("a cut is divided apart") };
+        goes_left.clear();
+        goes_left.resize(features.n_codes(found.feature), false);
+        codes.iter().for_each(|&code| goes_left[usize::from(code)] = true);
+        let (goes_left, range) = (&*goes_left, pending.examples.clone());
+        let n_left = match features.slot(found.feature) {
+            Slot::Narrow(slot) => {
+                let column = u8::of(chunk).column(slot);
+                items.partition_pairs(range, spill, |_, row| goes_left[column.at(row as usize).index()])
+            }
+            Slot::Wide(slot) => {
+                let column = u16::of(chunk).column(slot);
+                items.partition_pairs(range, spill, |_, row| goes_left[column.at(row as usize).index()])
+            }
+            Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
+        };
+        self.plain_partition(pending, node, found, pending.examples.start + n_left)
     }
 
     /// The partition of `node` by the cut of `found`; the examples of the right side start at `middle`. `None` if the gain is

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::feature_codes::subset_up_to;
 use super::feature_search::FeatureSearch;
 use super::state::{Buffers, Grower, NodeTotals, PendingNode, TestSource};
 use crate::candidates::{Candidate, SplitCandidates};
@@ -56,13 +57,13 @@ impl Grower<'_> {
         self.pool = pool;
         drawn?;
         if in_batch {
-            self.judge_batch(view, range, open, &mut candidates);
+            self.judge_batch(view, range.clone(), open, &mut candidates);
         } else if self.kernels.may_join() {
-            self.judge_group(view, range, &mut candidates);
+            self.judge_group(view, range.clone(), &mut candidates);
         }
         let best = candidates.best(self.context.params.ties, &mut random);
         self.buffers.candidates = candidates;
-        Ok(best.map(|best| best.map(|test| self.test_of(test))))
+        Ok(best.map(|best| best.map(|test| self.test_of(view, range, test))))
     }
 
     /// Starts the draw of a node with the examples in `range` among the features that may vary there, if finding these takes
@@ -73,11 +74,21 @@ impl Grower<'_> {
         entries.place_present(&mut self.pool, random)
     }
 
-    /// The test that was found.
-    pub(super) fn test_of(&self, source: TestSource) -> NodeTest {
-        match source {
-            TestSource::Batch(candidate) => self.context.test_of(&self.buffers.batch.cut(candidate)),
-            TestSource::Alone(test) => test,
+    /// The test that was found in the node with the examples in `range`.
+    pub(super) fn test_of(&mut self, view: View<'_>, range: Range<usize>, source: TestSource) -> NodeTest {
+        let Grower { context, items, narrow, wide, buffers, features, .. } = self;
+        let (rows, batch) = (&items.rows[range], &buffers.batch);
+        let cut = match source {
+            TestSource::Batch(candidate) => batch.cut(candidate),
+            TestSource::Alone(test) => return test,
+        };
+        let Some(ranks) = batch.keys(cut.feature).filter(|_| features.is_nominal(cut.feature)) else {
+            return context.test_of(&cut);
+        };
+        match features.slot(cut.feature) {
+            Slot::Narrow(slot) => subset_up_to(ranks, cut.key, narrow.take(view, slot, rows).iter().copied()),
+            Slot::Wide(slot) => subset_up_to(ranks, cut.key, wide.take(view, slot, rows).iter().copied()),
+            Slot::Sparse(number) => subset_up_to(ranks, cut.key, wide.take_sparse(view, number, rows).iter().copied()),
         }
     }
 

@@ -113,7 +113,7 @@ impl Grower<'_> {
             false => pool.try_draw_ahead(per_node, &mut random, prefetch, visit)?,
         }
         let found = candidates.best(params.ties, &mut random);
-        Ok(found.map(|found| found.map(|test| self.test_of(test))))
+        Ok(found.map(|found| found.map(|test| self.test_of(view, pending.examples.clone(), test))))
     }
 
     /// Divides the examples of `node` by the cut of `found`. `None` if the gain is rounding noise.

@@ -140,11 +140,12 @@ impl<'a> Grower<'a> {
             let codings = store.codings.iter().zip(&store.slots).filter(|(_, slot)| is_of_type(slot));
             codings.map(|(coding, _)| coding.n_codes()).max().unwrap_or(0)
         };
-        let features = FeatureTable::new(context, arch);
+        let entries = NodeEntries::new(store);
+        let at_random = context.params.ensemble == Ensemble::ExtraTrees;
+        let features = FeatureTable::new(context, arch, is_single && !at_random && entries.is_none());
         let needs = oob_needs(context.params);
         let rows_per_feature = if features.have_missing() { 2 } else { 1 };
         let is_plain = !context.params.by_target && features.fit_batch();
-        let at_random = context.params.ensemble == Ensemble::ExtraTrees;
         Grower {
             context,
             tree: 0,
@@ -171,7 +172,7 @@ impl<'a> Grower<'a> {
             since_check: 0,
             narrow: CodeBuffer::new(most_codes(|slot| matches!(slot, Slot::Narrow(_)))),
             wide: CodeBuffer::new(most_codes(|slot| !matches!(slot, Slot::Narrow(_)))),
-            entries: NodeEntries::new(store),
+            entries,
             buffers: Buffers::new(&criterion),
             criterion,
             gathered: Default::default(),
@@ -215,6 +216,9 @@ pub(super) struct Buffers {
     pub(super) known_node: node::Node,
     pub(super) scratch: scan::Scratch,
     pub(super) present: PresentCategories,
+    pub(super) categories: single::Categories,
+    /// n_codes; true for the codes of a subset that goes left.
+    pub(super) goes_left: Vec<bool>,
     pub(super) batch: Batch,
     pub(super) histograms: single::Histograms,
     /// Drawn features whose histograms are filled in one pass, with their slots.
@@ -248,6 +252,8 @@ impl Buffers {
             known_node: node::Node::default(),
             scratch: scan::Scratch::new(criterion),
             present: PresentCategories::default(),
+            categories: single::Categories::default(),
+            goes_left: Vec::new(),
             batch: Batch::default(),
             histograms: single::Histograms::new(),
             side_by_side: Vec::new(),

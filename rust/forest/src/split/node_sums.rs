@@ -332,7 +332,7 @@ impl SumSearch<'_> {
                     true => present.given(criterion, constraint, &random_subset(present.codes.len(), random)),
                     false => present.best(criterion, constraint),
                 };
-                subset.map(|subset| present.test_of(subset, missing.map(|(code, _)| code as u16)))
+                subset.map(|subset| subset.test(missing.map(|(code, _)| code as u16)))
             }
         };
         (true, found.map(|(gain, test)| Candidate { gain: share * gain, feature, test }))

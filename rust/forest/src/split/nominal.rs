@@ -23,6 +23,35 @@ pub(crate) struct Subset {
     pub(crate) gain: f64,
     /// Codes that go left, ascending.
     pub(crate) codes: Vec<u16>,
+    /// Number of categories in the node.
+    pub(crate) n_present: usize,
+}
+
+impl Subset {
+    /// The subset of these `codes`.
+    pub(crate) fn new(gain: f64, mut codes: Vec<u16>, n_present: usize) -> Self {
+        codes.sort_unstable();
+        Subset { gain, codes, n_present }
+    }
+
+    /// The gain and the test of the subset. Missing values of the node, if any, are the last category, with the code
+    /// `missing`.
+    pub(crate) fn test(self, missing: Option<u16>) -> (f64, NodeTest) {
+        let Subset { gain, mut codes, n_present } = self;
+        let test = match missing {
+            None => NodeTest::new(CodeTest::Subset(codes)),
+            Some(missing) => {
+                let goes_left = codes.pop_if(|code| *code == missing).is_some();
+                let splits_known = !codes.is_empty() && codes.len() + 1 < n_present;
+                match (splits_known, goes_left) {
+                    (true, true) => NodeTest { test: CodeTest::Subset(codes), missing: MissingSide::Left },
+                    (true, false) => NodeTest { test: CodeTest::Subset(codes), missing: MissingSide::Right },
+                    (false, _) => NodeTest { test: CodeTest::Cut(KNOWN), missing: MissingSide::Right },
+                }
+            }
+        };
+        (gain, test)
+    }
 }
 
 /// The categories present in a node, with the sums of each.
@@ -93,25 +122,6 @@ impl PresentCategories {
         }
     }
 
-    /// The gain and the test of `subset`. Missing values of the node, if any, are the last category, with the code
-    /// `missing`.
-    pub(crate) fn test_of(&self, subset: Subset, missing: Option<u16>) -> (f64, NodeTest) {
-        let Subset { gain, mut codes } = subset;
-        let test = match missing {
-            None => NodeTest::new(CodeTest::Subset(codes)),
-            Some(missing) => {
-                let goes_left = codes.pop_if(|code| *code == missing).is_some();
-                let splits_known = !codes.is_empty() && codes.len() + 1 < self.codes.len();
-                match (splits_known, goes_left) {
-                    (true, true) => NodeTest { test: CodeTest::Subset(codes), missing: MissingSide::Left },
-                    (true, false) => NodeTest { test: CodeTest::Subset(codes), missing: MissingSide::Right },
-                    (false, _) => NodeTest { test: CodeTest::Cut(KNOWN), missing: MissingSide::Right },
-                }
-            }
-        };
-        (gain, test)
-    }
-
     /// The gain of sending the categories at `positions` to the left; `None` if the constraint forbids it.
     pub(crate) fn given(
         &self,
@@ -132,9 +142,8 @@ impl PresentCategories {
     }
 
     fn subset(&self, gain: f64, positions: &[usize]) -> Subset {
-        let mut codes: Vec<u16> = positions.iter().map(|&position| self.codes[position]).collect();
-        codes.sort_unstable();
-        Subset { gain, codes }
+        let codes = positions.iter().map(|&position| self.codes[position]);
+        Subset::new(gain, codes.collect(), self.codes.len())
     }
 
     fn best_prefix(&self, criterion: &Criterion, constraint: SplitConstraint, order: &[usize]) -> Option<Subset> {
@@ -224,19 +233,32 @@ fn norm(a: &[f64]) -> f64 {
 }
 
 /// The position of the first gain that ties with the greatest gain, and the greatest gain.
-fn first_of_best(gains: &[f64]) -> Option<(usize, f64)> {
+pub(crate) fn first_of_best(gains: &[f64]) -> Option<(usize, f64)> {
     let most = gains.iter().copied().max_by(f64::total_cmp)?;
     Some((gains.iter().position(|&gain| ties(gain, most))?, most))
 }
 
-/// Positions by ascending key. Keys that differ only by rounding count as equal; positions with equal keys keep their
-/// order.
+/// Positions by ascending key; see [`in_order`].
 fn by_key(keys: Vec<f64>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
-    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
-    let noise = (1.0 - TIE) * keys.iter().fold(0.0, |most: f64, key| most.max(key.abs()));
-    for same in order.chunk_by_mut(|&a, &b| keys[b] - keys[a] <= noise) {
-        same.sort_unstable();
-    }
+    in_order(&mut order, |&position| keys[position], |&position| position);
     order
+}
+
+/// Sorts `items` by ascending `key`. Keys that differ only by rounding count as equal; items with equal keys are in the order
+/// of their numbers.
+pub(crate) fn in_order<T, N: Ord>(items: &mut [T], key: impl Fn(&T) -> f64, number: impl Fn(&T) -> N) {
+    items.sort_unstable_by(|a, b| key(a).total_cmp(&key(b)).then_with(|| number(a).cmp(&number(b))));
+    let noise = noise(items.iter().fold(0.0, |most: f64, item| most.max(key(item).abs())));
+    for same in items.chunk_by_mut(|a, b| key(b) - key(a) <= noise) {
+        if same.len() > 1 {
+            same.sort_unstable_by_key(&number);
+        }
+    }
+}
+
+/// By how much keys differ at most by rounding alone, where `most` is the greatest magnitude.
+#[inline(always)]
+pub(crate) fn noise(most: f64) -> f64 {
+    (1.0 - TIE) * most
 }

@@ -7,6 +7,7 @@
 //!
 //! Memory: 16 bytes for each candidate and example of the node.
 
+mod category_ranks;
 mod every_cut;
 mod few_sums;
 mod random_cut;
@@ -21,6 +22,7 @@ use super::{STEP, SplitConstraint, node};
 use crate::criterion::{Criterion, ties};
 use crate::pairs::Pair;
 use crate::tree_buffer::{MissingSide, lowest_above};
+use category_ranks::CategoryRanks;
 use every_cut::{EveryCut, Measure, Pairs, Products};
 pub(crate) use few_sums::{FewSums, SumKind};
 use random_cut::{RandomCut, SumSource};
@@ -90,7 +92,7 @@ impl Batch {
         let varies = fill(&mut keys[..self.n]);
         if varies {
             let (missing, highest) = (MissingSide::Heavier, f64::INFINITY);
-            self.rows.push(Row { feature, share: 0.0, gain: -1.0, threshold: 0.0, missing, highest });
+            self.rows.push(Row { feature, share: 0.0, gain: -1.0, threshold: 0.0, missing, highest, is_nominal: false });
         }
         varies
     }
@@ -99,6 +101,13 @@ impl Batch {
     pub(crate) fn set_share(&mut self, share: f64) {
         if let Some(row) = self.rows.last_mut() {
             row.share = share;
+        }
+    }
+
+    /// Marks the last row as one of categories. The row has ranks in the place of codes once it is judged.
+    pub(crate) fn set_nominal(&mut self) {
+        if let Some(row) = self.rows.last_mut() {
+            row.is_nominal = true;
         }
     }
 
@@ -153,7 +162,7 @@ impl Batch {
         self.rows.is_empty()
     }
 
-    /// The keys of the examples in `feature`, if the feature is a candidate without missing values.
+    /// The keys of the examples in `feature`, ranks if it is nominal, if the feature is a candidate without missing values.
     pub(crate) fn keys(&self, feature: u32) -> Option<&[f64]> {
         let wanted = |row: &Row| row.feature == feature && row.missing == MissingSide::Heavier;
         let row = self.rows.iter().position(wanted)?;
@@ -173,6 +182,10 @@ impl Batch {
 
     /// Judges all cuts of the candidates, from the pairs of the examples.
     pub(crate) fn judge(&mut self, arch: Arch, pairs: &[Pair], node: Node, constraint: SplitConstraint) {
+        if self.rows.iter().any(|row| row.is_nominal) {
+            let Batch { width, rows, keys, .. } = self;
+            arch.dispatch(CategoryRanks { width: *width, rows, keys, pairs });
+        }
         GainFormula::new(node, constraint).visit(JudgePairs { batch: self, arch, pairs });
     }
 

@@ -57,9 +57,17 @@ impl Bins {
         self.bins.first_chunk_mut().expect("a bin for each byte")
     }
 
+    /// Calls `each` for the bins below `n_codes` that are not empty, in ascending order, and clears these.
+    #[inline(always)]
+    pub(super) fn drain_all(&mut self, n_codes: usize, mut each: impl FnMut(usize, Pair)) {
+        for (code, bin) in self.bins[..n_codes].iter_mut().enumerate().filter(|(_, bin)| bin[0] > 0.0) {
+            each(code, std::mem::take(bin));
+        }
+    }
+
     /// Adds up examples by their `places`.
     #[inline(always)]
-    fn fill(&mut self, places: impl Iterator<Item = usize>, pairs: &[Pair]) {
+    pub(super) fn fill(&mut self, places: impl Iterator<Item = usize>, pairs: &[Pair]) {
         for (place, &pair) in places.zip(pairs) {
             add(&mut self.bins[place], pair);
         }
@@ -67,7 +75,7 @@ impl Bins {
 
     /// Adds up examples by their `places`, and marks the bins that are not empty.
     #[inline(always)]
-    fn fill_and_mark(&mut self, places: impl Iterator<Item = usize>, pairs: &[Pair]) {
+    pub(super) fn fill_and_mark(&mut self, places: impl Iterator<Item = usize>, pairs: &[Pair]) {
         // With fewer examples than words, marking the word of each example is cheaper than looking at all words.
         let by_one = pairs.len() < self.used.len();
         for (code, &pair) in places.zip(pairs) {
@@ -86,7 +94,7 @@ impl Bins {
 
     /// Calls `each` for the non-empty bins in ascending order, and clears them.
     #[inline(always)]
-    fn drain(&mut self, mut each: impl FnMut(usize, Pair)) {
+    pub(super) fn drain(&mut self, mut each: impl FnMut(usize, Pair)) {
         for group in 0..self.used_words.len() {
             let mut words = std::mem::take(&mut self.used_words[group]);
             while words != 0 {

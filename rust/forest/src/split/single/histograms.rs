@@ -3,9 +3,11 @@
 use pulp::Arch;
 
 use super::bins::{Bins, N_BYTES};
+use super::categories::Categories;
 use super::node::{Node, add};
 use crate::pairs::Pair;
 use crate::split::gain::GainFormula;
+use crate::split::nominal::Subset;
 use crate::split::{Cut, SplitConstraint};
 use ferrank_data::store::Code;
 use ferrank_data::store::bands::Column;
@@ -42,6 +44,19 @@ impl Histograms {
                 add(&mut bins[usize::from(column.at(row as usize))], pair);
             }
         }
+    }
+
+    /// The best subset of the categories of the column at `number`, whose codes are below `n_codes`. Clears its histogram.
+    pub(crate) fn best_subset(
+        &mut self,
+        number: usize,
+        n_codes: usize,
+        node: Node,
+        constraint: SplitConstraint,
+        categories: &mut Categories,
+    ) -> Option<Subset> {
+        self.0[number].drain_all(n_codes, |code, sums| categories.push(code, sums));
+        categories.best(node, constraint)
     }
 
     /// The best cut of the column at `number`, whose codes are below `n_codes` or missing. Clears its histogram.

@@ -17,12 +17,14 @@
 
 mod all_bins;
 mod bins;
+mod categories;
 mod given_cut;
 mod histograms;
 mod in_order;
 mod node;
 
 pub(crate) use bins::{Bins, best_cut, is_dense};
+pub(crate) use categories::{Categories, best_subset};
 pub(crate) use given_cut::given_cut;
 #[cfg(test)]
 pub(crate) use given_cut::left_of;

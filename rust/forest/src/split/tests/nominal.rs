@@ -1,11 +1,17 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
+use pulp::Arch;
 
 use super::scan::{examples, kinds};
-use super::{Examples, constraint};
+use super::{Examples, arches, constraint, single};
 use crate::criterion::{TIE, ties};
+use crate::pairs::{Pair, PairLayout};
 use crate::split::SplitConstraint;
+use crate::split::batch::Batch;
 use crate::split::examples;
 use crate::split::nominal::{PresentCategories, Subset};
+use crate::split::single::{Bins, Categories, Node, best_subset};
 
 const ANY: SplitConstraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
 
@@ -32,9 +38,7 @@ fn greedy(examples: &Examples, constraint: SplitConstraint) -> Option<Subset> {
         taken.push(rest.remove(gains.iter().position(|&gain| ties(gain, most)).unwrap()));
         reached = most;
         if examples.fits(constraint, |code| taken.contains(&code)) {
-            let mut codes = taken.clone();
-            codes.sort_unstable();
-            best = Some(Subset { gain: most, codes });
+            best = Some(Subset::new(most, taken.clone(), rest.len() + taken.len()));
         }
     }
     best
@@ -54,10 +58,7 @@ fn best_prefix(examples: &Examples, constraint: SplitConstraint) -> Option<Subse
     let prefixes: Vec<Subset> = (1..order.len())
         .map(|n| order[..n].to_vec())
         .filter(|codes| examples.fits(constraint, |code| codes.contains(&code)))
-        .map(|mut codes| {
-            codes.sort_unstable();
-            Subset { gain: examples.gain(|code| codes.contains(&code)), codes }
-        })
+        .map(|codes| Subset::new(examples.gain(|code| codes.contains(&code)), codes, order.len()))
         .collect();
     let most = prefixes.iter().map(|subset| subset.gain).fold(0.0, f64::max);
     prefixes.into_iter().find(|subset| ties(subset.gain, most))
@@ -71,6 +72,35 @@ fn check(examples: &Examples, found: Option<Subset>, naive: Option<Subset>) -> R
         prop_assert_eq!(found.map(|found| found.codes), naive.map(|naive| naive.codes));
     }
     Ok(())
+}
+
+/// The gain and the codes of the subset that a batch finds.
+fn subset_of_ranks(
+    arch: Arch,
+    codes: &[u16],
+    pairs: &[Pair],
+    node: Node,
+    constraint: SplitConstraint,
+) -> Option<(f64, Vec<u16>)> {
+    let mut batch = Batch::default();
+    batch.start(codes.len(), 2);
+    // The first row is numeric, and stays so.
+    for is_nominal in [false, true] {
+        batch.add(u32::from(is_nominal), |keys| {
+            keys.iter_mut().zip(codes).for_each(|(key, &code)| *key = f64::from(code));
+            true
+        });
+        if is_nominal {
+            batch.set_nominal();
+        }
+    }
+    batch.judge(arch, pairs, node, constraint);
+    assert!(batch.keys(0).unwrap().iter().zip(codes).all(|(&key, &code)| key == f64::from(code)));
+    let (candidate, _, gain) = batch.judged().nth(1).filter(|&(.., gain)| gain >= 0.0)?;
+    let (ranks, highest) = (batch.keys(1).unwrap(), batch.cut(candidate).key);
+    let goes_left = |&(_, &rank): &(&u16, &f64)| rank <= highest;
+    let left: BTreeSet<u16> = codes.iter().zip(ranks).filter(goes_left).map(|(&code, _)| code).collect();
+    Some((gain, left.into_iter().collect()))
 }
 
 proptest! {
@@ -98,6 +128,26 @@ proptest! {
         let most = subsets.map(|subset| examples.gain(|code| subset >> code & 1 == 1)).fold(0.0, f64::max);
         let gain = found.map_or(0.0, |found| found.gain);
         prop_assert!((gain - most).abs() <= 1e-13 * examples.impurity(), "{gain} {most}");
+    }
+
+    #[test]
+    fn subsets_from_pairs_are_the_same(
+        (n_codes, (examples, constraint)) in prop_oneof![2..=12u16, Just(255u16), Just(5_000u16)]
+            .prop_flat_map(|n_codes| (Just(n_codes), single::examples(n_codes))),
+    ) {
+        let constraint = SplitConstraint { missing: 0.0, ..constraint };
+        let expected = open(&examples, n_codes.into()).best(&examples.criterion(), constraint);
+        let pairs = single::pairs(&examples);
+        let node = Node::new(&pairs, PairLayout::Component);
+        let (mut bins, mut categories) = (Bins::new(n_codes.into()), Categories::default());
+        let codes = (examples.codes.iter().copied(), n_codes.into());
+        let found = best_subset(codes, &pairs, node, constraint, &mut bins, &mut categories);
+        check(&examples, found.clone(), expected)?;
+        prop_assert_eq!(found.as_ref().map_or(0, |found| found.n_present), found.as_ref().map_or(0, |_| examples.present().len()));
+        for arch in arches().into_iter().filter(|&arch| pairs.len() <= Batch::most_examples(arch)) {
+            let of_ranks = subset_of_ranks(arch, &examples.codes, &pairs, node, constraint);
+            prop_assert_eq!(of_ranks, found.clone().map(|found| (found.gain, found.codes)));
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ferrank_data::store::Code;
 use ferrank_data::store::bands::Bands;
 
 /// One numeric component, no weights.
-fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, SplitConstraint)> {
+pub(super) fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, SplitConstraint)> {
     // Sizes for batches of every vector width, for bitmaps of bins, and for all bins at once.
     let sizes = prop_oneof![1..=9usize, 1..=70usize, 71..=600usize, 512..=600usize];
     let values = prop_oneof![-1000..=1000i64, -2..=2i64, 0..=1i64];
@@ -31,7 +31,7 @@ fn examples(n_codes: u16) -> impl Strategy<Value = (Examples, SplitConstraint)> 
     })
 }
 
-fn pairs(examples: &Examples) -> Vec<Pair> {
+pub(super) fn pairs(examples: &Examples) -> Vec<Pair> {
     let pair =
         |(&count, values): (&u32, &Vec<Option<i64>>)| [1.0, values[0].unwrap() as f64].map(|x| x * f64::from(count));
     examples.counts.iter().zip(&examples.dense).map(pair).collect()
