@@ -160,7 +160,8 @@ def sparse_fits(n_rows: int, kind: str) -> dict[str, Callable[[int], object]]:
     y = X @ rng.normal(size=n_features)
     y = (y > np.median(y)).astype(str) if kind == "classes" else y
     settings = {"n_jobs": 1, "max_features": "sqrt", "random_state": 0}
-    makers = {"peer": PEERS[SPARSE_PEERS[kind]], "ferrank": fr.ForestRanker}
+    # Without standard errors, as peers have none.
+    makers = {"peer": PEERS[SPARSE_PEERS[kind]], "ferrank": partial(fr.ForestRanker, standard_errors=False)}
     return {
         name: lambda n_trees, make=make: make(n_estimators=n_trees, **settings).fit(X, y)
         for name, make in makers.items()

@@ -115,7 +115,7 @@ impl FeatureSearch<'_> {
                 let subset = match open {
                     NodeTotals::Single(node) if !at_random => {
                         let (codes, categories) = (codes.iter().copied(), &mut buffers.categories);
-                        single::best_subset((codes, n_codes), examples.pairs, node, constraint, bins, categories)
+                        single::best_subset(arch, (codes, n_codes), examples.pairs, node, constraint, bins, categories)
                     }
                     _ => {
                         present.open(criterion, examples, codes, n_codes);

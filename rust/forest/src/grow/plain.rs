@@ -131,6 +131,7 @@ impl Grower<'_> {
         let pairs = &items.pairs[pending.examples.clone()];
         let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         batch.start(0, 0);
+        histograms.start(rows.len(), node.layout);
         side_by_side.clear();
         alone.clear();
         pool.try_draw(*per_node, &mut random, |feature, _| {
@@ -170,11 +171,12 @@ impl Grower<'_> {
                 }
                 (Slot::Narrow(slot), true) => {
                     let codes = (u8::of(chunk).column(slot).codes(rows), n_codes);
-                    single::best_subset(codes, pairs, node, constraint, &mut narrow.bins, categories).map(of_subset)
+                    single::best_subset(arch, codes, pairs, node, constraint, &mut narrow.bins, categories)
+                        .map(of_subset)
                 }
                 (Slot::Wide(slot), true) => {
                     let codes = (u16::of(chunk).column(slot).codes(rows), n_codes);
-                    single::best_subset(codes, pairs, node, constraint, &mut wide.bins, categories).map(of_subset)
+                    single::best_subset(arch, codes, pairs, node, constraint, &mut wide.bins, categories).map(of_subset)
                 }
                 (Slot::Sparse(_), _) => unreachable!("{NOT_SPARSE}"),
             };
@@ -189,10 +191,15 @@ impl Grower<'_> {
             }
             for (number, &(feature, _)) in group.iter().enumerate() {
                 let n_codes = features.n_codes(feature);
-                enter(feature, match features.is_nominal(feature) {
-                    false => histograms.best_cut(arch, number, n_codes, node, constraint).map(of_cut),
-                    true => histograms.best_subset(number, n_codes, node, constraint, categories).map(of_subset),
-                });
+                enter(
+                    feature,
+                    match features.is_nominal(feature) {
+                        false => histograms.best_cut(arch, number, n_codes, node, constraint).map(of_cut),
+                        true => {
+                            histograms.best_subset(arch, number, n_codes, node, constraint, categories).map(of_subset)
+                        }
+                    },
+                );
             }
         }
         let found = candidates.best(params.ties, &mut random);

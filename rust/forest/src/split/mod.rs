@@ -7,7 +7,7 @@
 //! Searches for any components:
 //! - [`node_sums`]: sums by code, for large nodes in memory and for nodes whose rows are on disk;
 //! - [`scan`]: examples in the order of their codes, for the other nodes; `given_cut` for a random cut;
-//! - [`nominal`]: subsets of categories.
+//! - [`nominal`]: subsets of categories; of a single component, [`batch`] and [`single`] find them, too.
 //!
 //! Kernels for special cases:
 //! - [`batch`]: small nodes, all candidates at once; with `gram`, inner products, for more than one component;

@@ -233,7 +233,7 @@ fn norm(a: &[f64]) -> f64 {
 }
 
 /// The position of the first gain that ties with the greatest gain, and the greatest gain.
-pub(crate) fn first_of_best(gains: &[f64]) -> Option<(usize, f64)> {
+fn first_of_best(gains: &[f64]) -> Option<(usize, f64)> {
     let most = gains.iter().copied().max_by(f64::total_cmp)?;
     Some((gains.iter().position(|&gain| ties(gain, most))?, most))
 }
@@ -245,13 +245,14 @@ fn by_key(keys: Vec<f64>) -> Vec<usize> {
     order
 }
 
-/// Sorts `items` by ascending `key`. Keys that differ only by rounding count as equal; items with equal keys are in the order
-/// of their numbers.
+/// Sorts `items`, whose numbers ascend, by `key`. Keys that differ only by rounding count as equal; items with equal keys
+/// are in the order of their numbers.
 pub(crate) fn in_order<T, N: Ord>(items: &mut [T], key: impl Fn(&T) -> f64, number: impl Fn(&T) -> N) {
-    items.sort_unstable_by(|a, b| key(a).total_cmp(&key(b)).then_with(|| number(a).cmp(&number(b))));
+    // Stable, since of many categories with few examples many have the same mean.
+    items.sort_by(|a, b| key(a).total_cmp(&key(b)));
     let noise = noise(items.iter().fold(0.0, |most: f64, item| most.max(key(item).abs())));
     for same in items.chunk_by_mut(|a, b| key(b) - key(a) <= noise) {
-        if same.len() > 1 {
+        if !same.is_sorted_by_key(&number) {
             same.sort_unstable_by_key(&number);
         }
     }

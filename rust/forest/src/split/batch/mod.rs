@@ -92,7 +92,15 @@ impl Batch {
         let varies = fill(&mut keys[..self.n]);
         if varies {
             let (missing, highest) = (MissingSide::Heavier, f64::INFINITY);
-            self.rows.push(Row { feature, share: 0.0, gain: -1.0, threshold: 0.0, missing, highest, is_nominal: false });
+            self.rows.push(Row {
+                feature,
+                share: 0.0,
+                gain: -1.0,
+                threshold: 0.0,
+                missing,
+                highest,
+                is_nominal: false,
+            });
         }
         varies
     }

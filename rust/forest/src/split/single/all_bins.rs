@@ -22,8 +22,37 @@ pub(super) fn best_cut(
     gain: GainFormula,
     missing: Pair,
 ) -> Option<Cut> {
-    let n = n_codes.next_multiple_of(RUNS * STEP);
+    let n = padded(n_codes);
     gain.visit(BestCut { arch, bins: &mut bins[..n], gains: &mut gains[..n], missing })
+}
+
+/// The first of the best cuts, whose left sides have the first `n` of the sums `lefts`; the last one has all examples. The code
+/// of the cut is its position. Both slices have room for [`padded`] numbers, and are overwritten.
+pub(super) fn best_left(arch: Arch, lefts: &mut [Pair], n: usize, gains: &mut [f64], gain: GainFormula) -> Option<Cut> {
+    let all = lefts[n.checked_sub(1)?];
+    let (lefts, gains) = (&mut lefts[..padded(n)], &mut gains[..padded(n)]);
+    lefts[n..].fill(all);
+    gain.visit(BestLeft { arch, lefts, gains })
+}
+
+/// The number of places for `n` left sides.
+pub(super) fn padded(n: usize) -> usize {
+    n.next_multiple_of(RUNS * STEP)
+}
+
+struct BestLeft<'a> {
+    arch: Arch,
+    lefts: &'a mut [Pair],
+    gains: &'a mut [f64],
+}
+
+impl GainVisitor for BestLeft<'_> {
+    type Output = Option<Cut>;
+
+    fn visit<G: PairGain>(self, gain: G) -> Option<Cut> {
+        let BestLeft { arch, lefts, gains } = self;
+        arch.dispatch(AllBins::<G, false> { bins: lefts, before: [[0.0; 2]; RUNS], gains, gain })
+    }
 }
 
 struct BestCut<'a> {

@@ -32,6 +32,11 @@ pub(crate) struct Bins {
     used_words: Vec<u64>,
     /// The gain of the cut above each bin; within a [`STEP`](crate::split::STEP) in the order of the vector lanes.
     gains: Vec<f64>,
+    /// n_bytes; 1 for each bin that is not empty, where these are marked.
+    marks: [u8; N_BYTES],
+    /// n_bytes; the codes of marked bins, ascending, and the sums of the bins up to each.
+    marked: [u8; N_BYTES],
+    lefts: [Pair; N_BYTES],
 }
 
 impl Bins {
@@ -43,6 +48,9 @@ impl Bins {
             used: vec![0; words],
             used_words: vec![0; words.div_ceil(64)],
             gains: vec![0.0; 64 * words],
+            marks: [0; N_BYTES],
+            marked: [0; N_BYTES],
+            lefts: [[0.0; 2]; N_BYTES],
         }
     }
 
@@ -52,9 +60,35 @@ impl Bins {
         all_bins::best_cut(arch, &mut self.bins, &mut self.gains, n_codes, gain, missing)
     }
 
-    /// The bins of all codes of one byte.
-    pub(super) fn bytes(&mut self) -> &mut [Pair; N_BYTES] {
-        self.bins.first_chunk_mut().expect("a bin for each byte")
+    /// The bins of all codes of one byte, and their marks.
+    pub(super) fn bytes(&mut self) -> (&mut [Pair; N_BYTES], &mut [u8; N_BYTES]) {
+        (self.bins.first_chunk_mut().expect("a bin for each byte"), &mut self.marks)
+    }
+
+    pub(super) fn clear_marks(&mut self) {
+        self.marks.fill(0);
+    }
+
+    /// The best cut of the marked bins; clears the bins. `None` if some value is missing: nothing is cleared but the marks.
+    pub(super) fn best_marked_cut(&mut self, arch: Arch, gain: GainFormula) -> Option<Option<Cut>> {
+        let Bins { bins, marks, marked, lefts, gains, .. } = self;
+        let marks = std::mem::replace(marks, [0; N_BYTES]);
+        if marks[usize::from(u8::MISSING)] > 0 {
+            return None;
+        }
+        let (mut n, mut left) = (0, [0.0; 2]);
+        for (word, marks) in marks.as_chunks::<64>().0.iter().enumerate() {
+            let mut bits = bits_of(marks);
+            while bits != 0 {
+                let code = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                add(&mut left, std::mem::take(&mut bins[code]));
+                (marked[n], lefts[n]) = (code as u8, left);
+                n += 1;
+            }
+        }
+        let cut = all_bins::best_left(arch, lefts, n, gains, gain);
+        Some(cut.map(|cut| Cut { code: marked[usize::from(cut.code)].into(), ..cut }))
     }
 
     /// Calls `each` for the bins below `n_codes` that are not empty, in ascending order, and clears these.
@@ -109,6 +143,16 @@ impl Bins {
             }
         }
     }
+}
+
+/// A bit for each of `marks`, which are 0 or 1.
+#[inline(always)]
+fn bits_of(marks: &[u8; 64]) -> u64 {
+    /// Moves the lowest bit of byte n to bit n of the highest byte.
+    const TOGETHER: u64 = 0x0102_0408_1020_4080;
+    let bytes = marks.as_chunks::<8>().0.iter().enumerate();
+    bytes
+        .fold(0, |bits, (place, &bytes)| bits | (u64::from_le_bytes(bytes).wrapping_mul(TOGETHER) >> 56) << (8 * place))
 }
 
 /// The best cut over `codes`, one for each example of `node`, all below `n_codes` or missing. `None` if the constraint

@@ -3,54 +3,54 @@
 //! It is a prefix of the categories in the order of their means; see [`nominal`](crate::split::nominal), which finds the
 //! same subsets for any components.
 
-use super::bins::Bins;
-use super::is_dense;
+use pulp::Arch;
+
+use super::all_bins;
+use super::bins::{Bins, is_dense};
 use super::node::{Node, add};
 use crate::pairs::Pair;
 use crate::split::SplitConstraint;
-use crate::split::nominal::{Subset, first_of_best, in_order};
+use crate::split::gain::GainFormula;
+use crate::split::nominal::{Subset, in_order};
 use ferrank_data::store::Code;
 
 /// The categories that are present in a node; a buffer that is empty between searches.
 #[derive(Debug, Default)]
 pub(crate) struct Categories {
-    present: Vec<Category>,
+    /// Ascending codes with the sums of their examples.
+    present: Vec<(u16, Pair)>,
+    /// The mean of each, with its position.
+    order: Vec<(f64, u32)>,
+    /// The sums of the categories up to each, in that order.
+    lefts: Vec<Pair>,
     gains: Vec<f64>,
-}
-
-/// A category with the sums of its examples.
-#[derive(Debug, Clone, Copy)]
-struct Category {
-    mean: f64,
-    code: u16,
-    sums: Pair,
 }
 
 impl Categories {
     #[inline(always)]
     pub(super) fn push(&mut self, code: usize, sums: Pair) {
-        self.present.push(Category { mean: sums[1] / sums[0], code: code as u16, sums });
+        self.order.push((sums[1] / sums[0], self.present.len() as u32));
+        self.present.push((code as u16, sums));
     }
 
     /// Removes all categories, and returns the best subset that the constraint allows.
-    pub(super) fn best(&mut self, node: Node, constraint: SplitConstraint) -> Option<Subset> {
-        let Categories { present, gains } = self;
-        in_order(present, |category| category.mean, |category| category.code);
-        let (weight, examples) = (node.weight(), node.examples());
-        let mut left = [0.0; 2];
-        gains.clear();
-        gains.extend(present.iter().map(|category| {
-            add(&mut left, category.sums);
-            let [count, _] = left;
-            let fits = constraint.allows((count, weight - count), (count, examples - count));
-            if fits { node.gain(left) } else { -1.0 }
+    pub(super) fn best(&mut self, arch: Arch, gain: GainFormula) -> Option<Subset> {
+        let Categories { present, order, lefts, gains } = self;
+        in_order(order, |&(mean, _)| mean, |&(_, position)| position);
+        let (n, mut left) = (order.len(), [0.0; 2]);
+        lefts.clear();
+        lefts.extend(order.iter().map(|&(_, position)| {
+            add(&mut left, present[position as usize].1);
+            left
         }));
-        let best = first_of_best(gains).filter(|&(_, gain)| gain >= 0.0);
-        let subset = best.map(|(last, gain)| {
-            let codes = present[..=last].iter().map(|category| category.code);
-            Subset::new(gain, codes.collect(), present.len())
+        lefts.resize(all_bins::padded(n), left);
+        gains.resize(lefts.len().max(gains.len()), 0.0);
+        let subset = all_bins::best_left(arch, lefts, n, gains, gain).map(|cut| {
+            let codes = order[..=usize::from(cut.code)].iter().map(|&(_, position)| present[position as usize].0);
+            Subset::new(cut.gain, codes.collect(), present.len())
         });
         present.clear();
+        order.clear();
         subset
     }
 }
@@ -59,6 +59,7 @@ impl Categories {
 /// allows none.
 #[inline(always)]
 pub(crate) fn best_subset<C: Code>(
+    arch: Arch,
     (codes, n_codes): (impl Iterator<Item = C>, usize),
     pairs: &[Pair],
     node: Node,
@@ -77,5 +78,5 @@ pub(crate) fn best_subset<C: Code>(
             bins.drain(|code, sums| categories.push(code, sums));
         }
     }
-    categories.best(node, constraint)
+    categories.best(arch, GainFormula::new(node, constraint))
 }

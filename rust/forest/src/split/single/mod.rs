@@ -11,6 +11,8 @@
 //! errors of inner products exceed the tolerance of ties, and another of several equal cuts can be chosen. A test shows
 //! such nodes.
 //!
+//! Categories are a few bins in the order of their means ([`Categories`]).
+//!
 //! Missing values have a bin of their own, which is added to the left side for the search with them on the left.
 //!
 //! Memory: 24 bytes for each code.

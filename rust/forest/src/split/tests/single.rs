@@ -126,6 +126,7 @@ fn check_together(examples: &Examples, constraint: SplitConstraint, n_codes: u16
     for together in 1..=SIDE_BY_SIDE {
         let columns: Vec<_> = (0..together).map(|slot| bands.column(slot)).collect();
         for arch in arches() {
+            histograms.start(n, node.layout);
             histograms.fill(&columns, &rows, &pairs);
             for column in 0..together {
                 let codes = (0..n).map(|i| turned(column, i) as u8);
