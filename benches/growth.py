@@ -1,8 +1,8 @@
 """How the cost of a tree of ferrank grows, with one size at a time: `python benches/growth.py --help`.
 
-CPU milliseconds for each tree of a random forest on one thread, beside the set-up before the first; with `threads`, wall
-milliseconds. Trees are fully grown with at least two rows in a leaf unless the case is `depth`. The documentation draws
-the curves of the latest record.
+CPU milliseconds for each tree of a random forest on one thread, beside the set-up before the first;
+with `threads`, wall milliseconds. Trees are fully grown with at least two rows in a leaf unless the
+case is `depth`. The documentation draws the curves of the latest record.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def cost(fit: Callable[[int], object], *, wall: bool) -> tuple[float, float]:
     while True:
         few, many = fastest(partial(fit, 1), partial(fit, n_trees + 1))
         try:
-            apart = told_apart(few.wall, many.wall, n_trees) if wall else told_apart(few.cpu, many.cpu, n_trees)
+            apart = (
+                told_apart(few.wall, many.wall, n_trees) if wall else told_apart(few.cpu, many.cpu, n_trees)
+            )
         except MeasureError:
             n_trees *= 4
             continue
@@ -105,7 +107,9 @@ def forests() -> Iterator[tuple[str, int, str, float, float]]:
 
 def main() -> None:
     names = [*CASES, "trees"]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--case", nargs="+", choices=names, default=names)
     add_option(parser)
     args = parser.parse_args()

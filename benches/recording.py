@@ -15,7 +15,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "record"
 PACKAGES = ["numpy", "pyarrow", "scikit-learn", "fast-select", "orange3", "skrebate", "xgboost", "lightgbm"]
-PACKAGES += ["boruta", "ipss", "knockpy"]
+PACKAGES += ["boruta", "ipss", "knockpy", "scikit-learn-intelex", "ydf"]
 NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)(?:x| s| MB)?")
 
 

@@ -4,6 +4,7 @@
 """
 
 import io
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,8 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 import ferrank as fr
 
-DATA = Path(__file__).parent.parent.parent / "tests" / "data"
+ROOT = Path(__file__).parent.parent.parent
+DATA = ROOT / "tests" / "data"
 INK, BLUE, ORANGE, GREEN, GREY = "#222222", "#2f6f9f", "#c2703d", "#4d8b57", "#8a8a8a"
 
 
@@ -224,6 +226,43 @@ def rewards() -> Figure:
     return figure
 
 
+def growth() -> Figure:
+    """Draw the time of a tree by each size, from the latest record of each case."""
+    latest: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted((ROOT / "benches" / "record").glob("growth-*.json")):
+        of_case: dict[str, list[dict[str, Any]]] = {}
+        for row in json.loads(path.read_text())["rows"]:
+            of_case.setdefault(row["case"], []).append(row)
+        latest |= of_case
+    figure = Figure(figsize=(8, 6.6), dpi=150, layout="constrained")
+    panels = figure.subplots(3, 3).flat
+    for axes, (case, rows) in zip(panels, latest.items(), strict=True):
+        known = [row for row in rows if row["at"]]
+        axes.plot(
+            [row["at"] for row in known], [row["value"] for row in known], "o-", color=BLUE, markersize=3.5
+        )
+        for row in (row for row in rows if not row["at"]):
+            axes.axhline(row["value"], color=GREY, linewidth=0.9, linestyle="--")
+            axes.text(
+                0.03,
+                row["value"],
+                "any depth",
+                transform=axes.get_yaxis_transform(),
+                fontsize=7.5,
+                va="bottom",
+            )
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(
+            bottom=0.5 * min(row["value"] for row in rows), top=2 * max(row["value"] for row in rows)
+        )
+        axes.set_title(case, fontsize=9.5)
+        axes.tick_params(labelsize=7.5)
+        _bare(axes, ("top", "right"))
+    figure.supylabel("milliseconds for each tree", fontsize=9)
+    return figure
+
+
 def _box(axes: Any, left: float, bottom: float, width: float, height: float, text: str, colour: str) -> None:
     axes.add_patch(
         FancyBboxPatch(
@@ -259,6 +298,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "bounds.svg": bounds,
     "ensembles.svg": ensembles,
     "rewards.svg": rewards,
+    "growth.svg": growth,
 }
 
 if __name__ == "__main__":
