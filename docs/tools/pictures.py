@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.ticker import LogLocator
 
 import ferrank as fr
 
@@ -253,11 +254,13 @@ def growth() -> Figure:
             )
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.set_ylim(
-            bottom=0.5 * min(row["value"] for row in rows), top=2 * max(row["value"] for row in rows)
-        )
+        axes.set_ylim(0.5 * min(row["value"] for row in rows), 2 * max(row["value"] for row in rows))
+        axes.set_xticks([row["at"] for row in known], [f"{row['at']:,.0f}" for row in known], fontsize=7.5)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.tick_params(axis="y", labelsize=7.5)
+        axes.minorticks_off()
         axes.set_title(case, fontsize=9.5)
-        axes.tick_params(labelsize=7.5)
         _bare(axes, ("top", "right"))
     figure.supylabel("milliseconds for each tree", fontsize=9)
     return figure
