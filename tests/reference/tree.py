@@ -155,6 +155,11 @@ class Grower:
             yield best[0]
 
     def subset(self, number: int, values: list, rows: np.ndarray, categories: list[str | None]) -> Split:
+        """The split that parts these categories from the others; the lighter side is the left one."""
+        present, weights = self.present(values), self.weights(rows)
+        others = [v for v in present if v not in categories]
+        one, other = (sum(weights[[v in side for v in values]]) for side in (categories, others))
+        categories = others if one > other * (1 + 1e-9) else categories
         left = sorted(v for v in categories if v is not None)
         missing_left = None in categories if self.incomplete(values) else None
         if missing_left is not None and len(left) in (0, len(self.present(values)) - 1):

@@ -4,10 +4,12 @@ use pulp::{Arch, Simd, WithSimd};
 use rand::RngExt;
 
 use crate::context::GrowContext;
+use crate::pairs::Pair;
 use crate::params::Ensemble;
 use crate::split::batch::Batch;
+use crate::split::nominal::Subset;
 use crate::split::random_test::random_side;
-use crate::tree_buffer::{CodeTest, MissingSide, NodeTest};
+use crate::tree_buffer::{MissingSide, NodeTest};
 use ferrank_data::profile::{Coding, Scale};
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::random::Stream;
@@ -226,14 +228,26 @@ impl<'a> FeatureTable<'a> {
     }
 }
 
-/// The test that sends the categories to the left whose ranks are up to `highest`. `ranks` and `codes` are those of the
-/// examples.
-pub(super) fn subset_up_to<C: Code>(ranks: &[f64], highest: f64, codes: impl Iterator<Item = C>) -> NodeTest {
-    let left = ranks.iter().zip(codes).filter(|(rank, _)| **rank <= highest);
-    let mut left: Vec<u16> = left.map(|(_, code)| code.index() as u16).collect();
-    left.sort_unstable();
-    left.dedup();
-    NodeTest::new(CodeTest::Subset(left))
+/// The test that parts the categories whose ranks are up to `highest` from the others. `ranks`, `codes` and `pairs` are those
+/// of the examples.
+pub(super) fn subset_up_to<C: Code>(
+    ranks: &[f64],
+    highest: f64,
+    codes: impl Iterator<Item = C>,
+    pairs: &[Pair],
+) -> NodeTest {
+    let (mut sides, mut weights) = ([Vec::new(), Vec::new()], [0.0; 2]);
+    for ((&rank, code), pair) in ranks.iter().zip(codes).zip(pairs) {
+        let side = usize::from(rank > highest);
+        sides[side].push(code.index() as u16);
+        weights[side] += pair[0];
+    }
+    for side in &mut sides {
+        side.sort_unstable();
+        side.dedup();
+    }
+    let [one, other] = &sides;
+    Subset::lighter(0.0, weights.into(), one, other).test(None).1
 }
 
 /// Writes the key of each of `codes`. Returns true if they vary.

@@ -109,8 +109,12 @@ impl Grower<'_> {
         let Candidate { gain, feature, test: candidate } = buffers.batch_candidates.best(params.ties, &mut random)?;
         let cut = batch.cut(candidate);
         let test = match (batch.keys(feature).filter(|_| features.is_nominal(feature)), features.slot(feature)) {
-            (Some(ranks), Slot::Narrow(slot)) => subset_up_to(ranks, cut.key, u8::of(chunk).column(slot).codes(rows)),
-            (Some(ranks), Slot::Wide(slot)) => subset_up_to(ranks, cut.key, u16::of(chunk).column(slot).codes(rows)),
+            (Some(ranks), Slot::Narrow(slot)) => {
+                subset_up_to(ranks, cut.key, u8::of(chunk).column(slot).codes(rows), pairs)
+            }
+            (Some(ranks), Slot::Wide(slot)) => {
+                subset_up_to(ranks, cut.key, u16::of(chunk).column(slot).codes(rows), pairs)
+            }
             _ => context.test_of(&cut),
         };
         Some(Candidate { gain, feature, test })

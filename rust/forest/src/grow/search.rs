@@ -77,7 +77,7 @@ impl Grower<'_> {
     /// The test that was found in the node with the examples in `range`.
     pub(super) fn test_of(&mut self, view: View<'_>, range: Range<usize>, source: TestSource) -> NodeTest {
         let Grower { context, items, narrow, wide, buffers, features, .. } = self;
-        let (rows, batch) = (&items.rows[range], &buffers.batch);
+        let (rows, pairs, batch) = (&items.rows[range.clone()], &items.pairs, &buffers.batch);
         let cut = match source {
             TestSource::Batch(candidate) => batch.cut(candidate),
             TestSource::Alone(test) => return test,
@@ -85,10 +85,13 @@ impl Grower<'_> {
         let Some(ranks) = batch.keys(cut.feature).filter(|_| features.is_nominal(cut.feature)) else {
             return context.test_of(&cut);
         };
+        let pairs = &pairs[range];
         match features.slot(cut.feature) {
-            Slot::Narrow(slot) => subset_up_to(ranks, cut.key, narrow.take(view, slot, rows).iter().copied()),
-            Slot::Wide(slot) => subset_up_to(ranks, cut.key, wide.take(view, slot, rows).iter().copied()),
-            Slot::Sparse(number) => subset_up_to(ranks, cut.key, wide.take_sparse(view, number, rows).iter().copied()),
+            Slot::Narrow(slot) => subset_up_to(ranks, cut.key, narrow.take(view, slot, rows).iter().copied(), pairs),
+            Slot::Wide(slot) => subset_up_to(ranks, cut.key, wide.take(view, slot, rows).iter().copied(), pairs),
+            Slot::Sparse(number) => {
+                subset_up_to(ranks, cut.key, wide.take_sparse(view, number, rows).iter().copied(), pairs)
+            }
         }
     }
 

@@ -21,17 +21,19 @@ const AXIS_STEPS: usize = 32;
 pub(crate) struct Subset {
     /// Impurity decrease over the examples whose value is known.
     pub(crate) gain: f64,
-    /// Codes that go left, ascending.
+    /// Codes that go left, ascending: those of the lighter side. The other categories go right, also those that no example of
+    /// the node has.
     pub(crate) codes: Vec<u16>,
     /// Number of categories in the node.
     pub(crate) n_present: usize,
 }
 
 impl Subset {
-    /// The subset of these `codes`.
-    pub(crate) fn new(gain: f64, mut codes: Vec<u16>, n_present: usize) -> Self {
+    /// The lighter of two sides with these weights and codes, the first if both weigh the same.
+    pub(crate) fn lighter(gain: f64, weights: (f64, f64), one: &[u16], other: &[u16]) -> Self {
+        let mut codes = if weights.0 <= weights.1 { one.to_vec() } else { other.to_vec() };
         codes.sort_unstable();
-        Subset { gain, codes, n_present }
+        Subset { gain, codes, n_present: one.len() + other.len() }
     }
 
     /// The gain and the test of the subset. Missing values of the node, if any, are the last category, with the code
@@ -131,7 +133,8 @@ impl PresentCategories {
     ) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         positions.iter().for_each(|&position| add(&mut left, self.category(position)));
-        self.fits(constraint, &left).then(|| self.subset(criterion.gain(&left, &self.total), positions))
+        let others: Vec<usize> = (0..self.codes.len()).filter(|position| !positions.contains(position)).collect();
+        self.fits(constraint, &left).then(|| self.subset(criterion.gain(&left, &self.total), positions, &others))
     }
 
     fn fits(&self, constraint: SplitConstraint, left: &[f64]) -> bool {
@@ -141,9 +144,11 @@ impl PresentCategories {
         )
     }
 
-    fn subset(&self, gain: f64, positions: &[usize]) -> Subset {
-        let codes = positions.iter().map(|&position| self.codes[position]);
-        Subset::new(gain, codes.collect(), self.codes.len())
+    /// The subset of the categories at `positions`, or of the `others`, which are all that are left.
+    fn subset(&self, gain: f64, positions: &[usize], others: &[usize]) -> Subset {
+        let codes = |positions: &[usize]| positions.iter().map(|&position| self.codes[position]).collect::<Vec<u16>>();
+        let own: f64 = positions.iter().map(|&position| self.category(position)[WEIGHT]).sum();
+        Subset::lighter(gain, (own, self.total[WEIGHT] - own), &codes(positions), &codes(others))
     }
 
     fn best_prefix(&self, criterion: &Criterion, constraint: SplitConstraint, order: &[usize]) -> Option<Subset> {
@@ -156,7 +161,7 @@ impl PresentCategories {
             }
         }
         let (n, gain) = first_of_best(&gains).filter(|&(_, gain)| gain >= 0.0)?;
-        Some(self.subset(gain, &order[..=n]))
+        Some(self.subset(gain, &order[..=n], &order[n + 1..]))
     }
 
     fn greedy(&self, criterion: &Criterion, constraint: SplitConstraint) -> Option<Subset> {
@@ -181,7 +186,10 @@ impl PresentCategories {
                 best = Some((gain, taken.len()));
             }
         }
-        best.map(|(gain, n)| self.subset(gain, &taken[..n]))
+        best.map(|(gain, n)| {
+            let others = [&taken[n..], &rest].concat();
+            self.subset(gain, &taken[..n], &others)
+        })
     }
 
     /// The coordinate of the mean of each category on the first principal axis of all means.

@@ -46,8 +46,10 @@ impl Categories {
         lefts.resize(all_bins::padded(n), left);
         gains.resize(lefts.len().max(gains.len()), 0.0);
         let subset = all_bins::best_left(arch, lefts, n, gains, gain).map(|cut| {
-            let codes = order[..=usize::from(cut.code)].iter().map(|&(_, position)| present[position as usize].0);
-            Subset::new(cut.gain, codes.collect(), present.len())
+            let last = usize::from(cut.code);
+            let codes: Vec<u16> = order.iter().map(|&(_, position)| present[position as usize].0).collect();
+            let (one, other) = codes.split_at(last + 1);
+            Subset::lighter(cut.gain, (lefts[last][0], left[0] - lefts[last][0]), one, other)
         });
         present.clear();
         order.clear();
