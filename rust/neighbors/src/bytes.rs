@@ -20,6 +20,10 @@ pub(super) trait Bytes: Simd {
     fn interleave(self, a: [u8; LANES], b: [u8; LANES]) -> [[u8; LANES]; 2];
     /// Returns a word with a bit set for each byte that is at most `high`.
     fn at_most(self, bytes: &[u8; WORD], high: u8) -> u64;
+    /// Adds 1 to each byte of `counts` for which the bytes of `a` and `b` are equal.
+    fn add_equal_bytes(self, counts: Self::u64s, a: Self::u64s, b: Self::u64s) -> Self::u64s;
+    /// Adds the smaller of each two signed 16-bit numbers of `a` and `b` to the 32-bit numbers `sums`, two to each.
+    fn add_least(self, sums: Self::u64s, a: Self::u64s, b: Self::u64s) -> Self::u64s;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -50,6 +54,20 @@ impl Bytes for pulp::x86::V4 {
     #[inline(always)]
     fn at_most(self, bytes: &[u8; WORD], high: u8) -> u64 {
         self.avx512bw._mm512_cmple_epu8_mask(pulp::cast(*bytes), self.avx512f._mm512_set1_epi8(high as i8))
+    }
+
+    #[inline(always)]
+    fn add_equal_bytes(self, counts: Self::u64s, a: Self::u64s, b: Self::u64s) -> Self::u64s {
+        let (counts, one) = (pulp::cast(counts), self.avx512f._mm512_set1_epi8(1));
+        let equal = self.avx512bw._mm512_cmpeq_epi8_mask(pulp::cast(a), pulp::cast(b));
+        pulp::cast(self.avx512bw._mm512_mask_add_epi8(counts, equal, counts, one))
+    }
+
+    #[inline(always)]
+    fn add_least(self, sums: Self::u64s, a: Self::u64s, b: Self::u64s) -> Self::u64s {
+        let least = self.avx512bw._mm512_min_epi16(pulp::cast(a), pulp::cast(b));
+        let pairs = self.avx512bw._mm512_madd_epi16(least, self.avx512f._mm512_set1_epi16(1));
+        pulp::cast(self.avx512f._mm512_add_epi32(pulp::cast(sums), pairs))
     }
 }
 
@@ -98,6 +116,20 @@ impl Bytes for pulp::x86::V3 {
             bits[half] = self.avx2._mm256_movemask_epi8(self.avx2._mm256_cmpeq_epi8(least, halves[half])) as u32;
         }
         u64::from(bits[0]) | u64::from(bits[1]) << u32::BITS
+    }
+
+    #[inline(always)]
+    fn add_equal_bytes(self, counts: Self::u64s, a: Self::u64s, b: Self::u64s) -> Self::u64s {
+        // Equal bytes are compared to -1.
+        let equal = self.avx2._mm256_cmpeq_epi8(pulp::cast(a), pulp::cast(b));
+        pulp::cast(self.avx2._mm256_sub_epi8(pulp::cast(counts), equal))
+    }
+
+    #[inline(always)]
+    fn add_least(self, sums: Self::u64s, a: Self::u64s, b: Self::u64s) -> Self::u64s {
+        let least = self.avx2._mm256_min_epi16(pulp::cast(a), pulp::cast(b));
+        let pairs = self.avx2._mm256_madd_epi16(least, self.avx._mm256_set1_epi16(1));
+        pulp::cast(self.avx2._mm256_add_epi32(pulp::cast(sums), pairs))
     }
 }
 

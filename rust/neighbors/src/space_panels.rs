@@ -126,11 +126,16 @@ fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
     }
 }
 
-/// Panels of all `rows`, by class and row number.
-pub fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
+/// The numbers of the `rows` of each class.
+pub(crate) fn members(space: &Space, rows: &Rows) -> Vec<Vec<u32>> {
     let mut members = vec![Vec::new(); space.n_classes];
     rows.numbers.iter().for_each(|&number| members[space.class(number)].push(number));
-    let mut panels = Panels::new(layout, members, |number, cells| {
+    members
+}
+
+/// Panels of all `rows`, by class and row number.
+pub fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
+    let mut panels = Panels::new(layout, members(space, rows), |number, cells| {
         let example = space.example(number, rows.row(number));
         fill_missing(layout, space, example, cells);
         fill(layout, space, example, cells)

@@ -40,6 +40,8 @@
 // Bytes are compared on x86-64 alone; elsewhere the kernel measures all pairs.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod byte_search;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod coded_rows;
 mod kernel_search;
 mod nearest_k;
 mod neighbor_lists;

@@ -4,6 +4,7 @@
 
 use pulp::Arch;
 
+use super::coded_rows::CodedRows;
 use super::panel_pairs::{PanelPairs, TILE, n_tiles};
 use crate::kernel::{Lines, Measure};
 use crate::layout::{LANES, Layout};
@@ -32,6 +33,19 @@ impl PairwiseDistances {
                 monitor.check()?;
                 arch.dispatch(Measure::new(layout, panels[number], other, lines));
             }
+            Ok(())
+        };
+        PanelPairs::new(panels.len(), fill).map(PairwiseDistances)
+    }
+
+    /// Measures all `rows` of `panels`, whose values these need not hold.
+    ///
+    /// # Errors
+    /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
+    pub(super) fn of_coded(rows: &CodedRows, panels: &Panels, arch: Arch, monitor: &Monitor) -> Result<Self> {
+        let fill = |number: usize, tiles: &mut [Lines]| {
+            monitor.check()?;
+            rows.measure(arch, panels, number, tiles);
             Ok(())
         };
         PanelPairs::new(panels.len(), fill).map(PairwiseDistances)

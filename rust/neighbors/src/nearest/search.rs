@@ -2,18 +2,19 @@
 
 use pulp::Arch;
 
+use super::coded_rows::CodedRows;
 use super::nearest_k::{NearestK, NearestParams};
 use super::neighbor_lists::NeighborLists;
 use super::pairwise_bounds::{self, PairwiseBounds};
 use super::pairwise_distances::{self, PairwiseDistances};
 use super::sweep::Bounds;
 use crate::context::DistanceContext;
-use crate::layout::Layout;
+use crate::layout::{LANES, Layout};
 use crate::panels::Panels;
 use crate::rows::Rows;
 use crate::scan::Scan;
 use crate::space::Space;
-use crate::space_panels::{error_of, panels_of};
+use crate::space_panels::{error_of, members, panels_of};
 use crate::table::Table;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::{Monitor, Phase};
@@ -80,6 +81,9 @@ impl Search<'_> {
     /// # Errors
     /// [`Interrupted`](ferrank_runtime::error::Error::Interrupted) on request.
     pub fn of_all(self, rows: &Rows, budget: usize) -> Result<NeighborLists> {
+        if let Some(found) = self.of_coded(rows, budget)? {
+            return Ok(found);
+        }
         let Search { space, layout, params, arch, monitor } = self;
         let panels = panels_of(layout, space, rows);
         let mut lists = self.lists(&panels);
@@ -103,6 +107,33 @@ impl Search<'_> {
             monitor.advance(lists.n_queries() as u64);
         })?;
         Ok(self.neighbors(&lists))
+    }
+
+    /// As [`of_all`](Search::of_all), where rows are few and can be coded as integers.
+    fn of_coded(self, rows: &Rows, budget: usize) -> Result<Option<NeighborLists>> {
+        let Search { space, layout, params, arch, monitor } = self;
+        let Some(bytes) = pairwise_distances::bytes(layout, rows.numbers.len().div_ceil(LANES) + space.n_classes)
+        else {
+            return Ok(None);
+        };
+        if bytes > budget {
+            return Ok(None);
+        }
+        // Panels without values.
+        let empty = Layout { n_classes: space.n_classes, ..Layout::default() };
+        let panels = Panels::new(&empty, members(space, rows), |_, _| 0.0);
+        let Some(coded) = CodedRows::new(layout, space, &panels, rows, arch) else { return Ok(None) };
+        monitor.enter(Phase::Searching, rows.numbers.len() as u64);
+        let distances = PairwiseDistances::of_coded(&coded, &panels, arch, monitor)?;
+        let exact = DistanceContext { space, queries: rows, rows };
+        let scan = Scan { layout: &empty, monitor, arch };
+        let new = |group| NearestK::new(&empty, &panels, group, params, space.n_classes, |_| coded.error());
+        let mut lists: Vec<NearestK> = scan.groups(&panels).map(new).collect();
+        scan.offer(exact, [&panels, &panels], Bounds::from_distances(&distances), &mut lists, |lists| {
+            lists.finish(exact);
+            monitor.advance(lists.n_queries() as u64);
+        })?;
+        Ok(Some(self.neighbors(&lists)))
     }
 
     fn neighbors(self, lists: &[NearestK]) -> NeighborLists {

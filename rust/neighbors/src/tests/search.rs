@@ -103,6 +103,31 @@ fn it_finds_the_nearest_of_each_class_also_where_many_tie() {
 }
 
 #[test]
+fn it_finds_the_nearest_of_few_rows_with_many_features() {
+    // More features of each kind than are compared before those that follow, and a constant one between them.
+    for seed in 0..2 {
+        let kinds = [Shape::Numeric, Shape::Nominal, Shape::Nominal, Shape::Numeric, Shape::Constant];
+        let shapes: Vec<Shape> = (0..11_000).map(|i| kinds[i % kinds.len()]).collect();
+        let (rows, space, layout) = small(37, &shapes, 0.0, 2, seed);
+        let (expected, monitor) = (naive(&rows, &space, 5), Monitor::default());
+        let layout = layout.for_rows(rows.numbers.len());
+        for arch in archs() {
+            let search = Search { arch, ..search(&space, &layout, 5, &monitor) };
+            let found = search.of_all(&rows, usize::MAX).unwrap();
+            assert_same(&found, &expected, &rows.numbers, &format!("seed {seed}, {arch:?}"));
+        }
+    }
+}
+
+#[test]
+fn categories_beyond_a_byte_differ() {
+    let rows = Rows::from_values(2, &[300.0, 1.0, 44.0, 1.0, 300.0, 2.0, 44.0, 2.0, 300.0, 2.0]);
+    let space = Space::new(vec![Shape::Nominal; 2], vec![None, None], Vec::new(), 1);
+    let layout = Layout { is_short: true, ..layout_of(&space) };
+    assert_found(&rows, &space, &layout, 2, "numbers that agree in their last byte");
+}
+
+#[test]
 fn rows_of_the_same_group_are_no_neighbors() {
     for what in ["pairs", "runs", "one large", "scattered"] {
         let group = |row: u64| match what {
