@@ -82,20 +82,30 @@ impl Coding {
 pub struct Categories {
     /// Names in byte order; the position is the code.
     pub names: Vec<String>,
+    /// Empty for few names, which are found as fast among `names`.
     code: FxHashMap<String, u16>,
 }
+
+/// Names that need no table.
+const FEW_NAMES: usize = 16;
 
 impl Categories {
     /// From names in ascending order, each once, at most 65,535.
     pub fn new(names: impl Iterator<Item = String>) -> Self {
         let names: Vec<String> = names.collect();
-        let code = names.iter().enumerate().map(|(code, name)| (name.clone(), code as u16)).collect();
+        let code = match names.len() {
+            ..=FEW_NAMES => FxHashMap::default(),
+            _ => names.iter().enumerate().map(|(code, name)| (name.clone(), code as u16)).collect(),
+        };
         Categories { names, code }
     }
 
     /// The code of the category called `name`.
     pub fn code(&self, name: &str) -> Option<u16> {
-        self.code.get(name).copied()
+        match self.code.is_empty() {
+            true => self.names.binary_search_by(|known| known.as_str().cmp(name)).ok().map(|code| code as u16),
+            false => self.code.get(name).copied(),
+        }
     }
 }
 

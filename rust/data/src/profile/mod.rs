@@ -28,6 +28,7 @@ mod sparse;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ use sample::RowSample;
 use sampled::SampledValues;
 pub use shares::between;
 
-use crate::column::{MISSING, categories, for_pieces, not_finite};
+use crate::column::{FewCategories, MISSING, NO_ENTRY, categories, few_categories, for_pieces, not_finite};
 use crate::groups::GroupProfile;
 use crate::hierarchy::{Hierarchy, MAX_LABELS};
 use crate::intake::View;
@@ -347,7 +348,12 @@ impl Profile {
         let most = profile.sample.most_held();
         let rows = intake.source.rows_hint().map_or(0, |rows| (rows as usize).min(most));
         profile.features.iter_mut().for_each(|column| column.reserve(rows));
-        let least = (LEAST_CELLS / profile.names.len().max(1)).max(LEAST_ROWS);
+        let is_sampled = profile.features.iter().any(|column| matches!(column, ColumnProfile::Numeric(_)));
+        let least = match is_sampled {
+            true => (LEAST_CELLS / profile.names.len().max(1)).max(LEAST_ROWS),
+            // Of categories nothing is held that a smaller slice would bound.
+            false => usize::MAX,
+        };
         let mut most = profile.sample.room().max(least);
         let counts = intake.pass(Phase::Profiling, |batch| {
             let mut add = |part: &RecordBatch| {
@@ -698,8 +704,37 @@ fn known(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 
+/// How often each of `n_entries` entries occurs, and [`NO_ENTRY`].
+fn counts(entries: &[u8], n_entries: usize) -> [u64; 1 + NO_ENTRY as usize] {
+    /// So few are counted one after the other in less time: counts that are raised in turn wait for each other.
+    const FEW: usize = 8;
+    let mut counts = [0; 1 + NO_ENTRY as usize];
+    if n_entries > FEW {
+        entries.iter().for_each(|&entry| counts[usize::from(entry)] += 1);
+        return counts;
+    }
+    let mut others = entries.len() as u64;
+    for (entry, count) in (0..n_entries as u8).zip(&mut counts) {
+        *count = entries.iter().filter(|&&found| found == entry).count() as u64;
+        others -= *count;
+    }
+    counts[usize::from(NO_ENTRY)] = others;
+    counts
+}
+
 impl NominalProfile {
     fn add(&mut self, array: &ArrayRef, reservation: &Reservation) -> Result<()> {
+        if let Some(FewCategories { texts, entries }) = few_categories(array) {
+            let counts = counts(&entries, texts.len());
+            self.missing += counts[usize::from(NO_ENTRY)];
+            for (text, &count) in texts.into_iter().zip(&counts).filter(|(_, count)| **count > 0) {
+                match text {
+                    Some(text) => self.count(Cow::Borrowed(text), count, reservation)?,
+                    None => self.missing += count,
+                }
+            }
+            return self.check();
+        }
         let read = categories(array)?;
         let mut counts = vec![0u64; read.texts.len()];
         for &position in &read.index {
@@ -709,15 +744,21 @@ impl NominalProfile {
             }
         }
         for (text, count) in read.texts.into_iter().zip(counts) {
-            match self.counts.get_mut(text.as_ref()) {
-                Some(total) => *total += count,
-                None => {
-                    reservation.take(text.len())?;
-                    self.counts.insert(text.into_owned(), count);
-                }
-            }
+            self.count(text, count, reservation)?;
         }
         self.check()
+    }
+
+    /// Counts `count` more rows of the category called `text`.
+    fn count(&mut self, text: Cow<'_, str>, count: u64, reservation: &Reservation) -> Result<()> {
+        match self.counts.get_mut(text.as_ref()) {
+            Some(total) => *total += count,
+            None => {
+                reservation.take(text.len())?;
+                self.counts.insert(text.into_owned(), count);
+            }
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<()> {

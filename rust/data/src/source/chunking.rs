@@ -18,9 +18,11 @@ pub(super) fn rows_per_chunk(columns: usize) -> usize {
     ROWS.min(CELLS / columns.max(1)).max(1)
 }
 
-/// `batch` in pieces of the size of a chunk.
+/// `batch`, which is held in memory, in pieces of the size of a chunk; one of few rows is not cut.
 pub(super) fn pieces(batch: RecordBatch) -> impl Iterator<Item = RecordBatch> {
-    let size = rows_per_chunk(batch.num_columns());
+    /// A slice of a column of categories costs as much as a hundred of its values.
+    const FEW_ROWS: usize = sized(1_024, 1);
+    let size = rows_per_chunk(batch.num_columns()).max(FEW_ROWS);
     cut(batch, size)
 }
 
