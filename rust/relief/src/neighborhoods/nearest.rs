@@ -12,11 +12,12 @@ use crate::outline::Scheme;
 use crate::params::ReliefParams;
 use crate::plan::{Plan, Shares};
 use crate::prepared::{Prepared, gather};
-use crate::sums::{self, pair_bytes};
+use crate::sums::{self, Codes, pair_bytes};
 use ferrank_neighbors::context::DistanceContext;
 use ferrank_neighbors::nearest::{NearestParams, NeighborLists, Search, bytes};
 use ferrank_neighbors::panels::Panels;
 use ferrank_neighbors::rows::Rows;
+use ferrank_neighbors::space::Shape;
 use ferrank_neighbors::sparse::Index;
 use ferrank_neighbors::table::Table;
 use ferrank_ranking::Checkpoint;
@@ -213,14 +214,21 @@ impl Pairs<'_> {
             })
         };
         match table {
-            Table::Held(rows) => by_group(&|blocks| sums::Block::add(blocks, arch, self.context(rows))),
+            Table::Held(rows) => {
+                // It takes less time to count than to make codes if each row is in some pair.
+                let n_queries = blocks.iter().map(|(_, queries)| queries.len()).sum::<usize>();
+                let is_worthwhile = self.rounds_weights() && n_queries * self.params.k >= *n_rows;
+                let codes = if is_worthwhile { Codes::new(arch, space, rows) } else { None };
+                by_group(&|blocks| sums::Block::add(blocks, arch, self.context(rows), codes.as_ref()))
+            }
             Table::Sparse(rows) => {
                 by_group(&|blocks| blocks.iter_mut().for_each(|block| block.add_sparse(rows, space)))
             }
             Table::Spilled(_) | Table::Streamed(_) => {
                 let mut sums: Vec<_> = blocks.par_chunks(together).flat_map_iter(open).collect();
                 table.pass(Phase::Summing, |rows| {
-                    sums.par_chunks_mut(together).for_each(|blocks| sums::Block::add(blocks, arch, self.context(rows)));
+                    let add = |blocks: &mut [sums::Block]| sums::Block::add(blocks, arch, self.context(rows), None);
+                    sums.par_chunks_mut(together).for_each(add);
                     Ok(())
                 })?;
                 close(blocks, sums)
@@ -261,8 +269,16 @@ impl Pairs<'_> {
                 plan.push(&mut block, &data.space, query, (class, &ordered), Shares { shares, replaced });
             }
         }
+        if self.rounds_weights() {
+            block.round_weights();
+        }
         block.sort();
         block
+    }
+
+    /// Returns true if some features are categories, whose differences are then added up without an error.
+    fn rounds_weights(&self) -> bool {
+        self.data.space.shapes.contains(&Shape::Nominal)
     }
 }
 

@@ -6,6 +6,7 @@
 //! Standard errors need more: how the sums change with the rows of each group. In the slot of the group that the queries
 //! of the block are in stand the sums themselves, in those of other groups what the neighbors in the group change.
 
+mod counts;
 mod kernel;
 mod lists;
 
@@ -14,6 +15,8 @@ use std::ops::Range;
 use pulp::Arch;
 
 use super::outline::Outline;
+pub(crate) use counts::Codes;
+use counts::{Counted, Terms, Weight};
 use ferrank_neighbors::context::DistanceContext;
 use ferrank_neighbors::space::Space;
 use ferrank_neighbors::sparse::SparseRows;
@@ -69,6 +72,8 @@ pub(crate) struct Block {
     ends: Vec<usize>,
     n_vectors: usize,
     n_metrics: usize,
+    /// True if all weights are known and rounded.
+    is_rounded: bool,
     /// Number of pairs that are added.
     done: usize,
     sums: Sums,
@@ -148,6 +153,7 @@ impl Block {
             ends: Vec::new(),
             n_vectors,
             n_metrics,
+            is_rounded: false,
             done: 0,
             sums,
             groups,
@@ -198,6 +204,16 @@ impl Block {
         ends.push(all.len());
     }
 
+    /// Rounds weights so that sums of differences of categories, which are 0 or 1, are exact in any order.
+    pub(crate) fn round_weights(&mut self) {
+        let changes = self.changes.iter().map(|(_, weight)| weight);
+        let known = self.weights.iter().chain(changes).filter(|weight| !weight.is_nan());
+        let rounding = Weight::new(known.fold(0.0, |sum, weight| sum + weight.abs()));
+        self.weights.iter_mut().for_each(|weight| *weight = rounding.round(*weight));
+        self.changes.iter_mut().for_each(|(_, weight)| *weight = rounding.round(*weight));
+        self.is_rounded = !self.weights.iter().any(|weight| weight.is_nan());
+    }
+
     /// Sorts the pairs by (row, query), the order in which they are added.
     pub(crate) fn sort(&mut self) {
         // Single words sort fastest, and few pairs share a row.
@@ -212,15 +228,18 @@ impl Block {
     /// Adds the pairs of `blocks` whose row is among `context.rows`; rows must come in order. Frees the pairs of a block
     /// once all are added: a rule may push, sort and add the pairs of one tile of rows after the other. Such tiles have
     /// to begin at the same rows wherever these are held, because distances of the targets are added up when pairs are
-    /// pushed.
-    pub(crate) fn add(blocks: &mut [Block], arch: Arch, context: DistanceContext<'_>) {
-        let mut parts = Parts::default();
+    /// pushed. `codes` are those of all rows, if weights are [rounded](Block::round_weights).
+    pub(crate) fn add(blocks: &mut [Block], arch: Arch, context: DistanceContext<'_>, codes: Option<&Codes>) {
+        let (mut parts, mut counted) = (Parts::default(), Vec::new());
         for block in &mut *blocks {
             let pairs = block.next(context.rows.span().1);
             block.substitute(arch, context, pairs.clone());
-            block.add_to(&mut parts, context, pairs);
+            block.add_to((&mut parts, codes.map(|_| &mut counted)), context, pairs);
         }
         parts.add(arch, context);
+        if let Some(codes) = codes {
+            counts::add(arch, codes, context.rows.width, &mut counted);
+        }
         for block in blocks.iter_mut().filter(|block| block.done == block.pairs.len()) {
             (block.pairs, block.weights, block.units) = (Vec::new(), Vec::new(), Vec::new());
             (block.changes, block.ends, block.done) = (Vec::new(), Vec::new(), 0);
@@ -269,9 +288,15 @@ impl Block {
         }
     }
 
-    /// Hands `pairs` and the sums that they are added to on to `parts`.
-    fn add_to<'a>(&'a mut self, parts: &mut Parts<'a>, context: DistanceContext<'_>, pairs: Range<usize>) {
-        let Block { pairs: all, weights, changes, ends, sums, groups, n_vectors, differences, .. } = self;
+    /// Hands `pairs` and the sums that they are added to on to `counted`, if there is such and they can be counted, or else
+    /// to `parts`.
+    fn add_to<'a>(
+        &'a mut self,
+        (parts, counted): (&mut Parts<'a>, Option<&mut Vec<Counted<'a>>>),
+        context: DistanceContext<'_>,
+        pairs: Range<usize>,
+    ) {
+        let Block { pairs: all, weights, changes, ends, is_rounded, sums, groups, n_vectors, differences, .. } = self;
         let position = |pair: &Pair| Position {
             query: context.queries.position(pair.query),
             row: context.rows.position(pair.row),
@@ -280,7 +305,15 @@ impl Block {
             changes: &changes[changes_of(ends, pair.number)],
         };
         let positions: Vec<Position<'_>> = all[pairs].iter().map(position).collect();
-        parts.push(&positions, &mut sums.vectors, &mut groups.vectors, differences.len());
+        let (sums, others, n_features) = (&mut sums.vectors, &mut groups.vectors, differences.len());
+        if *is_rounded
+            && let Some(counted) = counted
+            && let Some(terms) = Terms::new(context, &positions, *n_vectors, others.len() / n_features)
+        {
+            counted.push(Counted { terms, sums, others });
+            return;
+        }
+        parts.push(&positions, sums, others, n_features);
     }
 
     /// Adds all pairs, whose rows are among the sparse `rows`.

@@ -138,6 +138,40 @@ fn nothing_but_data_and_settings_changes_a_bit() {
 }
 
 #[test]
+fn differences_that_are_counted_have_the_bits_of_those_that_are_added_up() {
+    let streamed = Limits { rows: 0, ..LIMITS };
+    let whole = table(230, 3);
+    // More features than are counted together, one of them constant, and words that many rows have alone.
+    let word = |column: u64, row: usize| {
+        let number = ferrank_runtime::random::mix([column, row as u64]);
+        format!("w{}", number % [3, 1, 2, 150][column as usize % 4])
+    };
+    let words =
+        |column: u64| Arc::new(StringArray::from_iter_values((0..230).map(|row| word(column, row)))) as ArrayRef;
+    let columns = (0..150).map(|column| (format!("x{column}"), words(column)));
+    // Of two classes pairs have few weights, of numbers many.
+    let class = StringArray::from_iter_values((0..230).map(|row| if row % 5 < 2 { "a" } else { "b" }));
+    let y = ("y".to_string(), whole.column_by_name("y").unwrap().clone());
+    let targets = [y, ("class".to_string(), Arc::new(class) as ArrayRef)];
+    let batch = RecordBatch::try_from_iter(columns.chain(targets)).unwrap();
+    for (batch, n_iterations) in [
+        (batch.clone(), Iterations::All),
+        (with_groups(&batch), Iterations::Count(90)),
+        (with_weights(&batch, |row| [1.0, 0.25][row % 2]), Iterations::All),
+    ] {
+        for target in ["class", "y"] {
+            let n_iterations = vec![n_iterations];
+            let params = ReliefParams { n_neighbors: vec![3, 8], n_iterations, ..ReliefParams::default() };
+            let text = |way| format!("{:?}", ranked(&batch, &[target], &params, way));
+            let expected = text((streamed, 230, 1));
+            for way in [(LIMITS, 230, 1), (LIMITS, 60, 2)] {
+                assert_eq!(expected, text(way), "{target}, {way:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn rules_by_radius_have_the_same_bits_wherever_the_rows_are() {
     let narrow = Limits { rows: 0, group: 20_000, ..LIMITS };
     let rules = [
