@@ -179,13 +179,14 @@ def _frame(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[list[str], A
     table = arrow_table(X)
     if row_labels := row_label_names(table.schema):
         X = table = table.drop_columns(row_labels)
-    check_names(table.column_names, "X")
+    names = table.column_names  # a list that is made anew each time
+    check_names(names, "X")
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if 0 in table.shape:
         raise DataError(
             f"X: {table.shape[0]} rows and {table.shape[1]} columns; at least 1 of each is needed"
         )
-    return list(table.column_names), table
+    return names, table
 
 
 def _matrix(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Names, Any]:

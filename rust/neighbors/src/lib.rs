@@ -13,6 +13,7 @@
 //! | panel | [`layout`], [`panels`], [`space_panels`] | 16 rows of one class, feature by feature, in f32 |
 //! | gap | `gaps` | a missing value of a feature with few; panels hold a mean in its place |
 //! | byte codes | `byte_codes`, `bytes` | values rounded to bytes, for lower bounds of distances |
+//! | coded rows | `nearest::coded_rows` | few rows with many features as integers of 16 bits and bytes, for the distances of all pairs |
 //! | kernel | [`kernel`], `pairs`, `vectors` | distances in f32: 16 rows by 16, or pair by pair |
 //! | scan, tile, sink | [`scan`], [`tile`], [`sink`] | all pairs of queries and rows, offered to what wants them |
 //! | all pairs | [`all_pairs`], [`fixed`] | distances of all pairs in f64 and in fixed point, and sums of differences, for rules by radius |

@@ -20,8 +20,8 @@ use ferrank_runtime::pages::Large;
 pub(crate) const BLOCK_ROWS: usize = 64;
 /// Columns that are transposed together: the numbers of a cache line.
 pub(crate) const TOGETHER: usize = 8;
-/// Columns that are converted before they are transposed: of 500 rows they fit a cache. With all of 20,000 columns of
-/// categories, their buffers are as large as the rows, and a ranking took 1.1 times the time.
+/// Columns that are converted before they are transposed: of 500 rows they fit a cache. The buffers of all columns
+/// of a wide table would be as large as its rows.
 const CONVERTED: usize = 256;
 /// Values in a tile of rows read anew: few beside the queries, enough to keep threads busy.
 const TILE_VALUES: usize = 1 << 20;

@@ -35,6 +35,8 @@
 //! - A class with fewer than k rows counts with the rows it has.
 //! - Two empty label sets are at distance 0.
 //! - With covariates, classes are ranked by RReliefF with the distance 0 or 1, as with targets drawn anew.
+//! - If some features are categories, weights of pairs with the nearest rows are rounded to multiples of a power of 2,
+//!   about 2⁻⁵² of their sum, so that sums of differences of categories are exact.
 //! - The rank weight is exp(−(rank/σ)²); Petković et al. 2020a write 1/σ for σ.
 //! - For each target on its own, the distance of a nominal target is 0 or 1, and the neighbors are those of all targets
 //!   together (Petković et al. 2020a §2.3).

@@ -2,7 +2,7 @@
 //!
 //! Numbers are rounded to 16 bits and categories are bytes. Sums of integers are exact, so that the only error of a
 //! distance is that of rounding the values, which is known for each row. A vector holds 32 numbers or 64 categories. With
-//! these in the place of f32 in panels, a ranking of 500 rows of 20,000 numeric features takes 0.8 of the time.
+//! these in the place of f32 in panels, a ranking of 500 rows of 20,000 numeric features takes 0.9 of the time.
 //!
 //! The sum of |a − b| is A + A' − 2 M, where M is the sum of the smaller of both, as in [panels](crate::panels).
 
@@ -322,10 +322,8 @@ fn least<S: Bytes, const Q: usize>(simd: S, ones: &[u64], others: &[u64], first:
 fn equal<S: Bytes, const Q: usize>(simd: S, ones: &[u64], others: &[u64], first: usize) -> [[i64; TOGETHER]; Q] {
     let nothing = simd.splat_u64s(0);
     let mut sums = fold::<S, Q, true>(simd, ones, others, first, [[nothing; TOGETHER]; Q]);
-    for q in 0..Q {
-        for r in 0..TOGETHER {
-            sums[q][r] = simd.sum_differences(sums[q][r], nothing);
-        }
+    for sum in sums.as_flattened_mut() {
+        *sum = simd.sum_differences(*sum, nothing);
     }
     // Both halves of a word are numbers below 2³¹.
     totals::<S, i32, Q>(&sums)

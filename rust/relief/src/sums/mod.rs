@@ -1,7 +1,8 @@
 //! Weighted sums of the differences of pairs, for each feature.
 //!
 //! Sums belong to a block of queries; estimates add up blocks in their order. Within a block, pairs are added in the
-//! order of (row, query). So sums depend neither on where the rows were held nor on the number of threads.
+//! order of (row, query). So sums depend neither on where the rows were held nor on the number of threads. Differences of
+//! categories have weights whose sums are exact, and may be [counted](counts) in any order.
 //!
 //! Standard errors need more: how the sums change with the rows of each group. In the slot of the group that the queries
 //! of the block are in stand the sums themselves, in those of other groups what the neighbors in the group change.
