@@ -24,6 +24,8 @@ pub(super) trait Bytes: Simd {
     fn add_equal_bytes(self, counts: Self::u64s, a: Self::u64s, b: Self::u64s) -> Self::u64s;
     /// Adds the smaller of each two signed 16-bit numbers of `a` and `b` to the 32-bit numbers `sums`, two to each.
     fn add_least(self, sums: Self::u64s, a: Self::u64s, b: Self::u64s) -> Self::u64s;
+    /// Returns a bit for each word below 2⁶³ that is at most the one of `high`.
+    fn at_most_words(self, words: Self::u64s, high: Self::u64s) -> u32;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -68,6 +70,11 @@ impl Bytes for pulp::x86::V4 {
         let least = self.avx512bw._mm512_min_epi16(pulp::cast(a), pulp::cast(b));
         let pairs = self.avx512bw._mm512_madd_epi16(least, self.avx512f._mm512_set1_epi16(1));
         pulp::cast(self.avx512f._mm512_add_epi32(pulp::cast(sums), pairs))
+    }
+
+    #[inline(always)]
+    fn at_most_words(self, words: Self::u64s, high: Self::u64s) -> u32 {
+        u32::from(self.avx512f._mm512_cmple_epu64_mask(pulp::cast(words), pulp::cast(high)))
     }
 }
 
@@ -131,6 +138,12 @@ impl Bytes for pulp::x86::V3 {
         let pairs = self.avx2._mm256_madd_epi16(least, self.avx._mm256_set1_epi16(1));
         pulp::cast(self.avx2._mm256_add_epi32(pulp::cast(sums), pairs))
     }
+
+    #[inline(always)]
+    fn at_most_words(self, words: Self::u64s, high: Self::u64s) -> u32 {
+        let above = self.avx2._mm256_cmpgt_epi64(pulp::cast(words), pulp::cast(high));
+        !self.avx._mm256_movemask_pd(pulp::cast(above)) as u32 & 0b1111
+    }
 }
 
 /// Work with vectors that compare bytes.
@@ -174,7 +187,49 @@ pub(super) fn byte_distances<S: Bytes, const V: usize, const W: usize, const Q: 
     others: &[u64],
     first: usize,
 ) -> Table<S, W, Q> {
-    let mut sums = [[simd.splat_u64s(0); V]; Q];
+    let sums = byte_sums::<S, V, Q>(simd, [simd.splat_u64s(0); V], [ones, others], first);
+    // A closure would not be compiled for the vector instructions of `S`.
+    let mut steps = [[simd.splat_f32s(0.0); W]; Q];
+    for q in 0..Q {
+        for w in 0..W {
+            steps[q][w] = simd.numbers(sums[q][w], sums[q][w + W]);
+        }
+    }
+    steps
+}
+
+/// As [`byte_distances`], added to a number for each of the rows of panel `others`; a bit for each of these where the sum is at
+/// most the limit of the row of panel `ones`, at its [position](word_position).
+#[inline(always)]
+pub(super) fn bytes_within<S: Bytes, const V: usize, const Q: usize>(
+    simd: S,
+    [ones, others]: [&[u64]; 2],
+    first: usize,
+    offsets: &[u64],
+    limits: &[u64; LANES],
+) -> [u16; Q] {
+    let mut start = [simd.splat_u64s(0); V];
+    start.copy_from_slice(&S::as_simd_u64s(offsets).0[..V]);
+    let sums = byte_sums::<S, V, Q>(simd, start, [ones, others], first);
+    let mut within = [0; Q];
+    for q in 0..Q {
+        let limit = simd.splat_u64s(limits[first + q]);
+        for v in 0..V {
+            within[q] |= (simd.at_most_words(sums[q][v], limit) << (v * S::U64_LANES)) as u16;
+        }
+    }
+    within
+}
+
+/// Sums of the absolute differences of bytes, added to those at the start: those of even rows before those of odd ones.
+#[inline(always)]
+fn byte_sums<S: Bytes, const V: usize, const Q: usize>(
+    simd: S,
+    start: [S::u64s; V],
+    [ones, others]: [&[u64]; 2],
+    first: usize,
+) -> [[S::u64s; V]; Q] {
+    let mut sums = [start; Q];
     for (others, ones) in others.as_chunks::<LANES>().0.iter().zip(ones.as_chunks::<LANES>().0) {
         let mut line = [simd.splat_u64s(0); V];
         line.copy_from_slice(&S::as_simd_u64s(others).0[..V]);
@@ -187,12 +242,5 @@ pub(super) fn byte_distances<S: Bytes, const V: usize, const W: usize, const Q: 
         }
         sums = next;
     }
-    // A closure would not be compiled for the vector instructions of `S`.
-    let mut steps = [[simd.splat_f32s(0.0); W]; Q];
-    for q in 0..Q {
-        for w in 0..W {
-            steps[q][w] = simd.numbers(sums[q][w], sums[q][w + W]);
-        }
-    }
-    steps
+    sums
 }

@@ -52,3 +52,8 @@ pub(super) fn bits(mut word: u64) -> impl Iterator<Item = u32> {
 pub(super) fn word_position(row: usize) -> usize {
     row / 2 + row % 2 * (LANES / 2)
 }
+
+/// The row whose word is at `position`.
+pub(super) fn row_of_word(position: usize) -> usize {
+    2 * (position % (LANES / 2)) + position / (LANES / 2)
+}

@@ -1,12 +1,16 @@
 //! The search that measures only the rows whose lower bound, from byte codes, is below the query's threshold.
 //!
 //! ```text
-//! compute the quantized lower bounds of all pairs of the tile
+//! if all queries have a threshold: mark the pairs of the tile whose bound is below it, and measure these
+//! else: compute the quantized lower bounds of all pairs of the tile
 //! for each query:
 //!     without a threshold: measure the k + e rows with the lowest bounds, take the k-th distance as threshold
 //!     measure the rows whose bound is below the threshold
 //! push the rows measured
 //! ```
+//!
+//! Nearly all rows are compared with known thresholds where there are many: a comparison with a limit takes half of the time of a
+//! bound that is written down.
 //!
 //! Of all rows, e are excluded for the query: itself and the rows of its group. The rows with the lowest bounds come from
 //! the smallest bound in each of several sets of rows. The k + e smallest of these are different rows, so that at least
@@ -18,12 +22,14 @@ use super::GROUPS_PER_NEIGHBOR;
 use super::nearest_k::NearestK;
 use super::pairwise_bounds::PairwiseBounds;
 use super::quantized::{BEYOND, Scale, budget, levels};
-use crate::bytes::{Bytes, WORD, WithBytes, dispatch};
+use crate::byte_codes::limit;
+use crate::bytes::{Bytes, WORD, WithBytes, bytes_within, dispatch};
 use crate::layout::{LANES, NO_ROW};
 use crate::pairs::{Row, distances};
 use crate::row_parts::Parts;
 use crate::sink::ExactDistance;
 use crate::tile::Tile;
+use crate::vectors::{bits, row_of_word};
 
 /// Rows that are measured together, so that the load of one row overlaps with that of the next.
 const TOGETHER: usize = 4;
@@ -33,6 +39,8 @@ const TOGETHER: usize = 4;
 pub(super) struct ByteSearch {
     /// LANES lines, each with the levels of all rows of the tile, padded with [`BEYOND`] to whole words.
     levels: Vec<[u8; WORD]>,
+    /// LANES lines, each with a bit for each row of the tile that may be within the query's threshold.
+    marks: Vec<u16>,
     /// n_groups; the smallest level of each group of rows.
     smallest: Vec<[u8; WORD]>,
     /// First position of a word, and its bits.
@@ -82,12 +90,28 @@ impl<D: ExactDistance> WithBytes for Offer<'_, '_, D> {
     #[inline(always)]
     fn run<S: Bytes, const V: usize, const W: usize, const Q: usize>(self, simd: S) -> bool {
         let Offer { buffers, scale, pairwise, tile, lists, mut budget } = self;
-        buffers.fill::<S, V, W, Q>(simd, (scale, pairwise), tile);
         buffers.found.clear();
         let class = tile.rows[0].class;
+        let mut thresholds = [0.0f32; LANES];
+        for line in (0..LANES).filter(|line| tile.queries.numbers[*line] != NO_ROW) {
+            thresholds[line] = lists.threshold(tile.exact, lists.position(tile.query_panel, line), class);
+        }
+        if pairwise.is_none() && thresholds.iter().all(|threshold| *threshold < f32::MAX) {
+            buffers.mark::<S, V, Q>(simd, tile, &thresholds);
+            for line in (0..LANES).filter(|line| tile.queries.numbers[*line] != NO_ROW) {
+                let query = lists.position(tile.query_panel, line);
+                buffers.collect_marked(line);
+                if !buffers.measure(simd, tile, (line, query, thresholds[line]), 0, &mut budget) {
+                    return false;
+                }
+            }
+            buffers.push(tile.exact, lists, class);
+            return true;
+        }
+        buffers.fill::<S, V, W, Q>(simd, (scale, pairwise), tile);
         for line in (0..LANES).filter(|line| tile.queries.numbers[*line] != NO_ROW) {
             let query = lists.position(tile.query_panel, line);
-            let mut threshold = lists.threshold(tile.exact, query, class);
+            let mut threshold = thresholds[line];
             if threshold < f32::MAX {
                 let high = scale.level(threshold);
                 if high == BEYOND {
@@ -129,14 +153,63 @@ impl<D: ExactDistance> WithBytes for Offer<'_, '_, D> {
                 return false;
             }
         }
-        for &Candidate { query, distance, row } in &buffers.found {
-            lists.push(tile.exact, query, class, (distance, row));
-        }
+        buffers.push(tile.exact, lists, class);
         true
     }
 }
 
 impl ByteSearch {
+    /// Marks the rows that may be within the thresholds of the queries.
+    #[inline(always)]
+    fn mark<S: Bytes, const V: usize, const Q: usize>(
+        &mut self,
+        simd: S,
+        tile: Tile<'_, impl ExactDistance>,
+        thresholds: &[f32; LANES],
+    ) {
+        let (queries, n) = (tile.queries.byte_codes, tile.rows.len());
+        let mut limits = [0; LANES];
+        for (line, limit_of_line) in limits.iter_mut().enumerate() {
+            *limit_of_line = limit(thresholds[line], queries.quantization_error[line]);
+        }
+        self.marks.resize(LANES * n, 0);
+        for (number, other) in tile.rows.iter().enumerate() {
+            let other = other.byte_codes;
+            for first in (0..LANES).step_by(Q) {
+                let octets = [queries.octets, other.octets];
+                let within = bytes_within::<S, V, Q>(simd, octets, first, other.offsets, &limits);
+                for q in 0..Q {
+                    self.marks[(first + q) * n + number] = within[q];
+                }
+            }
+        }
+    }
+
+    /// Sets the nearer rows to those that are marked for the query in `line`.
+    #[inline(always)]
+    fn collect_marked(&mut self, line: usize) {
+        /// Panels whose marks are looked at together; most have none.
+        const TOGETHER: usize = 32;
+        let n = self.marks.len() / LANES;
+        let near = &mut self.positions[0];
+        near.clear();
+        for (start, marks) in (0..).step_by(TOGETHER).zip(self.marks[line * n..][..n].chunks(TOGETHER)) {
+            if marks.iter().fold(0, |all, marks| all | marks) == 0 {
+                continue;
+            }
+            for (panel, &marks) in (start..).zip(marks) {
+                near.extend(bits(marks.into()).map(|word| (panel * LANES + row_of_word(word as usize)) as u32));
+            }
+        }
+    }
+
+    /// Pushes the rows that were measured to the lists of `class`.
+    fn push(&self, exact: impl ExactDistance, lists: &mut NearestK, class: usize) {
+        for &Candidate { query, distance, row } in &self.found {
+            lists.push(exact, query, class, (distance, row));
+        }
+    }
+
     #[inline(always)]
     fn fill<S: Bytes, const V: usize, const W: usize, const Q: usize>(
         &mut self,

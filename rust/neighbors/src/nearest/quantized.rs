@@ -8,14 +8,12 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use crate::byte_codes::{ByteCodesPanel, STEPS, are_supported};
+use crate::byte_codes::{ByteCodesPanel, STEP, are_supported};
 use crate::bytes::{Bytes, WithBytes, byte_distances, dispatch};
 use crate::layout::{LANES, Layout};
 use crate::panels::{Panel, Panels};
 use crate::vectors::line;
 
-/// The distance of one step of a byte, less the rounding errors of sums and levels in f32.
-const STEP: f32 = (1.0 - 1e-6) / STEPS;
 /// The level of rows beyond the range, and of padding.
 pub(super) const BEYOND: u8 = u8::MAX;
 /// Width of the range, in distances of the k-th nearest row of the sample from the smallest.

@@ -3,12 +3,14 @@
 use pulp::Arch;
 
 use super::{archs, informative, small, space_of, weighted};
+use crate::context::DistanceContext;
 use crate::layout::LANES;
 use crate::layout::Layout;
-use crate::nearest::{NearestParams, NeighborLists, Search};
+use crate::nearest::{Bounds, NearestK, NearestParams, NeighborLists, Search};
 use crate::rows::Rows;
+use crate::scan::Scan;
 use crate::space::{Shape, Space};
-use crate::space_panels::layout_of;
+use crate::space_panels::{error_of, layout_of, panels_of};
 use crate::table::Table;
 use ferrank_data::groups::Groups;
 use ferrank_data::values::{Keep, Values};
@@ -204,6 +206,48 @@ fn byte_codes_leave_no_neighbor_out() {
         row.iter_mut().for_each(|value| *value *= 1e-3);
     }
     assert_found(&rows, &space, &layout, 5, "sampled badly");
+}
+
+#[test]
+fn nor_do_they_among_rows_that_come_in_parts() {
+    // From the second part on, queries have thresholds.
+    const PARTS: u32 = 5;
+    for (n_rows, width, missing, n_classes, k) in
+        [(900, 20, 0.0, 1, 3), (700, 40, 0.0, 2, 1), (600, 33, 0.1, 1, 5), (401, 100, 0.0, 1, 1)]
+    {
+        let mut shapes = vec![Shape::Numeric; width];
+        shapes[width / 2..][..2].fill(Shape::Nominal);
+        let (mut rows, space, layout) = small(n_rows, &shapes, missing, n_classes, 1);
+        // Rows of a part are as near as those of others, but for some that are far.
+        for values in rows.values_mut().chunks_exact_mut(7 * width) {
+            values[..width].iter_mut().for_each(|value| *value = value.floor());
+        }
+        let expected = naive(&rows, &space, k);
+        let panels = panels_of(&layout, &space, &rows);
+        let monitor = Monitor::default();
+        for arch in archs() {
+            let scan = Scan { layout: &layout, monitor: &monitor, arch };
+            let (params, error) = (NearestParams { k, unordered: 0 }, |sum| error_of(&layout, sum));
+            let mut lists: Vec<NearestK> = scan
+                .groups(&panels)
+                .map(|group| NearestK::new(&layout, &panels, group, params, n_classes, error))
+                .collect();
+            for part in 0..PARTS {
+                let numbers: Vec<u32> = (0..n_rows as u32).filter(|row| row % PARTS == part).collect();
+                let mut of_part = Rows::with_capacity(numbers.len(), width);
+                of_part.add_some(&rows, &numbers);
+                let row_panels = panels_of(&layout, &space, &of_part);
+                let exact = DistanceContext { space: &space, queries: &rows, rows: &of_part };
+                let bounds = Bounds::new(&layout, arch, &panels, &row_panels, k);
+                let offered =
+                    scan.offer(exact, [&panels, &row_panels], bounds, &mut lists, |lists| lists.refine_all(exact));
+                offered.unwrap();
+            }
+            let mut found = NeighborLists::new(n_classes);
+            lists.iter().flat_map(NearestK::neighbors).for_each(|(query, rows)| found.add(query, rows));
+            assert_same(&found.sorted(), &expected, &rows.numbers, &format!("{n_rows} x {width} in parts"));
+        }
+    }
 }
 
 #[test]
