@@ -221,6 +221,8 @@ const NOT_HELD: u32 = u32::MAX;
 const EXPECTED_TOGETHER: usize = 1 << 22;
 /// Most of these features, if there are not more threads: they fill two lines of the cache.
 const MOST_TOGETHER: usize = 16;
+/// Features of a line of the cache.
+const FEATURES_OF_LINE: usize = 8;
 /// Rows whose expected differences a thread writes.
 const ROWS_TOGETHER: usize = 1 << 8;
 
@@ -284,12 +286,23 @@ impl Space {
         let together = most.clamp(1, MOST_TOGETHER.max(rayon::current_num_threads())).min(features.len());
         let mut found = vec![0.0; together * self.n_classes * of_class];
         for (number, features) in features.chunks(together).enumerate() {
-            let of_features = found.par_chunks_exact_mut(self.n_classes * of_class).zip(features);
-            of_features.for_each(|(found, &feature)| {
-                let column: Vec<f64> = rows.iter().skip(feature).step_by(n_features).copied().collect();
-                let model =
-                    self.missing_models[feature].as_ref().expect("a model for each feature with missing values");
-                model.differences(&column, &self.classes, found);
+            let of_feature = self.n_classes * of_class;
+            let of_lines =
+                found.par_chunks_mut(FEATURES_OF_LINE * of_feature).zip(features.par_chunks(FEATURES_OF_LINE));
+            of_lines.for_each(|(found, features)| {
+                // Read one by one, with a tenth of 10,000 x 100 missing, columns took a twentieth of the time of a ranking.
+                let mut columns: Vec<Vec<f64>> = features.iter().map(|_| Vec::with_capacity(n_rows)).collect();
+                for row in rows.chunks_exact(n_features) {
+                    columns.iter_mut().zip(features).for_each(|(column, &feature)| column.push(row[feature]));
+                }
+                for ((found, column), &feature) in found.chunks_exact_mut(of_feature).zip(&columns).zip(features) {
+                    let model = self.missing_models[feature].as_ref();
+                    model.expect("a model for each feature with missing values").differences(
+                        column,
+                        &self.classes,
+                        found,
+                    );
+                }
             });
             let first = number * together;
             values.par_chunks_mut(ROWS_TOGETHER * line).enumerate().for_each(|(part, out)| {
@@ -436,6 +449,7 @@ impl Space {
     }
 
     /// The class of a row.
+    #[inline]
     pub fn class(&self, row: u32) -> usize {
         self.classes.get(row as usize).map_or(0, |&class| usize::from(class))
     }

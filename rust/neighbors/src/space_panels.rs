@@ -104,16 +104,19 @@ fn fill(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<
 }
 
 /// Writes the values of a row in features with missing values, and its expected differences from these, times the
-/// weights of the features.
-fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mut Cells<'_>) {
+/// weights of the features. The features are `consecutive`, or not known to be.
+fn fill_missing(
+    layout: &Layout,
+    space: &Space,
+    example: Example<'_>,
+    consecutive: Option<(usize, usize)>,
+    cells: &mut Cells<'_>,
+) {
     let n_missing = layout.with_missing.len();
     for (number, with_missing) in layout.with_missing.iter().enumerate() {
         let feature = with_missing.feature as usize;
         let (value, weight) = (example.values[feature], space.weight(feature));
         cells.with_missing[number] = if with_missing.nominal { value } else { weight * value } as f32;
-        for line in 0..layout.n_lines {
-            cells.expected[line * n_missing + number] = (weight * space.expected(feature, example, line)) as f32;
-        }
         if !with_missing.nominal {
             let missing = || space.missing_models[feature].as_ref().map(|model| model.substitute(example.class));
             let found = if value.is_nan() { missing().unwrap_or_default() } else { [value / 2.0; 2] };
@@ -124,6 +127,24 @@ fn fill_missing(layout: &Layout, space: &Space, example: Example<'_>, cells: &mu
             }
         }
     }
+    for (line, out) in cells.expected.chunks_exact_mut(n_missing.max(1)).enumerate() {
+        // With a tenth of 10,000 x 100 missing, one by one they took a twentieth of the time of a ranking.
+        if let Some(values) = consecutive.and_then(|features| space.expected_of(features, example, line)) {
+            out.iter_mut().zip(values).for_each(|(out, &value)| *out = value as f32);
+            continue;
+        }
+        for (out, with_missing) in out.iter_mut().zip(&layout.with_missing) {
+            let feature = with_missing.feature as usize;
+            *out = (space.weight(feature) * space.expected(feature, example, line)) as f32;
+        }
+    }
+}
+
+/// The first feature with missing values and their number, if they follow each other and have no weights.
+fn consecutive(layout: &Layout, space: &Space) -> Option<(usize, usize)> {
+    let features = layout.with_missing.iter().map(|with_missing| with_missing.feature as usize);
+    let (first, n) = (features.clone().next()?, layout.with_missing.len());
+    (!space.is_weighted() && features.eq(first..first + n)).then_some((first, n))
 }
 
 /// The numbers of the `rows` of each class.
@@ -135,9 +156,10 @@ pub(crate) fn members(space: &Space, rows: &Rows) -> Vec<Vec<u32>> {
 
 /// Panels of all `rows`, by class and row number.
 pub fn panels_of(layout: &Layout, space: &Space, rows: &Rows) -> Panels {
+    let consecutive = consecutive(layout, space);
     let mut panels = Panels::new(layout, members(space, rows), |number, cells| {
         let example = space.example(number, rows.row(number));
-        fill_missing(layout, space, example, cells);
+        fill_missing(layout, space, example, consecutive, cells);
         fill(layout, space, example, cells)
     });
     if !layout.with_gaps.is_empty() {

@@ -4,6 +4,7 @@ use pulp::{Arch, Simd, WithSimd, bytemuck};
 
 use ferrank_neighbors::context::DistanceContext;
 use ferrank_neighbors::space::{Example, difference};
+use ferrank_runtime::pages::prefetch;
 
 /// A query and its neighbor.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +140,8 @@ fn add<const N: usize>(arch: Arch, context: DistanceContext<'_>, parts: Vec<Part
     }
 }
 
+/// Pairs between the one that is added and the one whose row is prefetched, if values are missing.
+const AHEAD: usize = 4;
 /// Bytes of the sums that pairs change in a slice: half of the smallest first-level cache.
 const CHANGED_BYTES: usize = 16 << 10;
 
@@ -218,7 +221,18 @@ impl<const N: usize, const CHANGES: bool> Add<'_, '_, N, CHANGES> {
             for n in 0..N {
                 slices[n].copy_from_slice(S::as_simd_f64s(&sums[n * width + start..][..wide]).0);
             }
-            for term in terms {
+            for (number, term) in terms.iter().enumerate() {
+                // With a tenth of 10,000 x 100 missing, waiting for expected differences took a twentieth of the time.
+                if let Some(next) = terms.get(number + AHEAD)
+                    && !next.is_complete
+                {
+                    let (query, row) = (queries.numbers[next.query as usize], rows.numbers[next.row as usize]);
+                    let row = space.example(row, &row_values[next.row as usize * width..][..width]);
+                    prefetch(&row.values[start..][..wide]);
+                    if let Some(expected) = space.expected_of((start, wide), row, space.class(query)) {
+                        prefetch(expected);
+                    }
+                }
                 let query = &S::as_simd_f64s(&query_values[term.query as usize * width + start..][..wide]).0[..V];
                 let row = &S::as_simd_f64s(&row_values[term.row as usize * width + start..][..wide]).0[..V];
                 let mut differences = [simd.splat_f64s(0.0); V];
