@@ -9,13 +9,15 @@
 //! missing value differs from each row by what the row's line of expected differences says, one line for each class that
 //! the missing value may be of.
 //!
-//! A sum of differences is made of eight partial sums, which are added up in a fixed order: it has the same bits for any
-//! vector instructions.
+//! A distance is made of eight partial sums, which are added up in a fixed order: it has the same bits for any vector
+//! instructions.
+//!
+//! Sums of differences that all have the same weight may be whole numbers, in features without missing values.
 //!
 //! Where no value is missing and all features count the same, rows are in [fixed point](crate::fixed), too, whose distances
 //! decide most pairs.
 //!
-//! Memory: 8 bytes for each row and feature and 4 to 8 for its fixed point, or 8 more for each class and feature with
+//! Memory: 8 bytes for each row and feature, 4 to 8 for its fixed point and 4 for sums, or 8 more for each class and feature with
 //! missing values.
 
 use std::ops::Range;
@@ -24,6 +26,8 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::fixed::FixedRows;
 use super::space::{Shape, Space};
+pub use super::steps::Differences;
+use super::steps::StepRows;
 use super::table::Table;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Phase;
@@ -86,8 +90,9 @@ pub struct AllPairs {
     /// n_rows
     classes: Vec<u16>,
     n_classes: usize,
-    /// True if there are no categories.
-    is_numeric: bool,
+    /// width; true for categories.
+    is_nominal: Vec<bool>,
+    summed: Summed,
     /// n_rows; rows with the same number are not compared.
     groups: Vec<u32>,
     has_groups: bool,
@@ -99,17 +104,14 @@ pub struct AllPairs {
     pub fixed: Option<FixedRows>,
 }
 
-/// A query and rows, the differences of which are added up; see [`AllPairs::add_differences`].
+/// The values whose differences are added up.
 #[derive(Debug)]
-pub struct Differences<'a> {
-    /// Position of the query.
-    pub query: usize,
-    /// Positions of the rows.
-    pub rows: &'a [u32],
-    /// n_rows x n_units, or n_units for all rows.
-    pub weights: &'a [f64],
-    /// n_units x [`width`](AllPairs::width)
-    pub sums: &'a mut [f64],
+enum Summed {
+    Values,
+    /// Multiples of 2⁻³⁰, times weights.
+    Rounded,
+    /// The same as whole numbers.
+    Steps(StepRows),
 }
 
 /// The places of features in a row.
@@ -156,7 +158,9 @@ impl AllPairs {
     /// Bytes of `n_rows` rows of `space`.
     pub fn bytes(space: &Space, n_rows: usize) -> usize {
         let Columns { whole, width, .. } = Columns::new(space);
-        size_of::<f64>().saturating_mul(n_rows).saturating_mul(2 * width + space.n_classes * (width - whole) + 2)
+        let whole_bytes = StepRows::bytes(whole);
+        let row = size_of::<f64>() * (2 * width + space.n_classes * (width - whole) + 2) + whole_bytes;
+        row.saturating_mul(n_rows)
     }
 
     /// Reads all rows of `table`; the row numbered `order[i]` gets position i.
@@ -214,13 +218,25 @@ impl AllPairs {
             expected,
             classes,
             n_classes,
-            is_numeric: !space.shapes.contains(&Shape::Nominal),
+            is_nominal: of_columns.iter().map(|&n_categories| n_categories > 0).collect(),
+            summed: Summed::Values,
             groups,
             numbers: order,
             weights,
             counted,
             fixed,
         })
+    }
+
+    /// The same, with differences of values rounded to multiples of 2⁻³⁰ in sums, but of features with missing values. Where all
+    /// [lists](Differences) have one weight each, `has_equal_weights`, their sums are whole numbers.
+    #[must_use]
+    pub fn with_rounded_sums(self, has_equal_weights: bool) -> Self {
+        let summed = match has_equal_weights {
+            true => Summed::Steps(StepRows::new(&self.values, self.width, &self.is_nominal[..self.whole])),
+            false => Summed::Rounded,
+        };
+        AllPairs { summed, ..self }
     }
 
     /// Number of rows.
@@ -262,19 +278,24 @@ impl AllPairs {
 
     /// Adds the differences of each of `lists` to its `n_units` vectors of sums.
     pub fn add_differences(&self, arch: Arch, lists: &mut [Differences<'_>], n_units: usize) {
-        let is_one = |list: &Differences<'_>| list.weights.len() == 1 && list.weights[0].abs() == 1.0;
-        let are_ones = n_units == 1 && lists.iter().all(is_one);
+        let start = match &self.summed {
+            Summed::Steps(steps) => {
+                steps.add(arch, lists);
+                self.whole
+            }
+            Summed::Rounded | Summed::Values => 0,
+        };
+        let is_rounded = matches!(self.summed, Summed::Rounded);
         let mut first = 0;
-        while first < n_units {
+        while first < n_units && start < self.width {
             let n = [4, 2].into_iter().find(|&n| first + n <= n_units).unwrap_or(1);
-            match n {
-                4 => arch.dispatch(Add::<4, false, false> { pairs: self, lists, n_units, first }),
-                2 => arch.dispatch(Add::<2, false, false> { pairs: self, lists, n_units, first }),
-                _ if are_ones && self.is_numeric => {
-                    arch.dispatch(Add::<1, true, true> { pairs: self, lists, n_units, first });
-                }
-                _ if are_ones => arch.dispatch(Add::<1, true, false> { pairs: self, lists, n_units, first }),
-                _ => arch.dispatch(Add::<1, false, false> { pairs: self, lists, n_units, first }),
+            match (n, is_rounded) {
+                (4, false) => arch.dispatch(Add::<4, false> { pairs: self, lists, n_units, first, start }),
+                (4, true) => arch.dispatch(Add::<4, true> { pairs: self, lists, n_units, first, start }),
+                (2, false) => arch.dispatch(Add::<2, false> { pairs: self, lists, n_units, first, start }),
+                (2, true) => arch.dispatch(Add::<2, true> { pairs: self, lists, n_units, first, start }),
+                (_, false) => arch.dispatch(Add::<1, false> { pairs: self, lists, n_units, first, start }),
+                (_, true) => arch.dispatch(Add::<1, true> { pairs: self, lists, n_units, first, start }),
             }
             first += n;
         }
@@ -317,6 +338,13 @@ const MAGNITUDE: f64 = f64::from_bits(u64::MAX >> 1);
 fn difference<S: Simd>(simd: S, a: S::f64s, b: S::f64s) -> S::f64s {
     let magnitude = simd.and_f64s(simd.splat_f64s(MAGNITUDE), simd.sub_f64s(a, b));
     simd.min_f64s(magnitude, simd.splat_f64s(1.0))
+}
+
+/// A number below 2²¹ as a multiple of 2⁻³⁰, the precision of numbers from 2²² to 2²³.
+#[inline(always)]
+fn rounded<S: Simd>(simd: S, value: S::f64s) -> S::f64s {
+    let large = simd.splat_f64s(1.5 * f64::from(1u32 << 22));
+    simd.sub_f64s(simd.add_f64s(value, large), large)
 }
 
 /// The difference of values one of which may be missing, with the expected differences of both rows.
@@ -433,39 +461,24 @@ impl<const WEIGHTED: bool> Distances<'_, WEIGHTED> {
 /// Adds weighted differences to `N` vectors of sums of each list, without fused operations. The outer loop is over slices
 /// of features, the middle one over lists, whose rows stay in the cache if they are near each other. The sums of a slice
 /// stay in registers. With the same 250 rows for 16 lists it takes 0.8 of the time of one list after the other.
-///
-/// `ONES` is true if all weights are 1 or −1, whose products are exact: fused operations then round as others do, and
-/// take the ports that additions leave idle. `NUMERIC` is true if there are no categories, whose numbers may differ by more
-/// than 1. With that and slices of 5 to 7 vectors, MultiSURF of 5,000 x 100 takes 0.96 of the time. A row of a slice has a
-/// cost of its own: in slices of 13 vectors, where there are 32 registers, the loop alone takes 0.87 of the time of 8 and 5.
-struct Add<'a, 'b, const N: usize, const ONES: bool, const NUMERIC: bool> {
+struct Add<'a, 'b, const N: usize, const ROUNDED: bool> {
     pairs: &'a AllPairs,
     lists: &'a mut [Differences<'b>],
     n_units: usize,
     /// The first unit of the `N`.
     first: usize,
+    /// The first column.
+    start: usize,
 }
 
-impl<const N: usize, const ONES: bool, const NUMERIC: bool> WithSimd for Add<'_, '_, N, ONES, NUMERIC> {
+impl<const N: usize, const ROUNDED: bool> WithSimd for Add<'_, '_, N, ROUNDED> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let mut start = 0;
-        if N == 1 && ONES && NUMERIC && S::F64_LANES == 8 {
-            start = self.slices::<S, 13, false>(simd, start);
-        }
+        let mut start = self.start;
         if N == 1 {
             start = self.slices::<S, 8, false>(simd, start);
-        }
-        if N == 1 {
-            // What is left at once.
-            match (self.pairs.whole - start) / S::F64_LANES {
-                7 => start = self.slices::<S, 7, false>(simd, start),
-                6 => start = self.slices::<S, 6, false>(simd, start),
-                5 => start = self.slices::<S, 5, false>(simd, start),
-                _ => {}
-            }
         }
         if N <= 2 {
             start = self.slices::<S, 4, false>(simd, start);
@@ -483,7 +496,7 @@ impl<const N: usize, const ONES: bool, const NUMERIC: bool> WithSimd for Add<'_,
     }
 }
 
-impl<const N: usize, const ONES: bool, const NUMERIC: bool> Add<'_, '_, N, ONES, NUMERIC> {
+impl<const N: usize, const ROUNDED: bool> Add<'_, '_, N, ROUNDED> {
     /// Adds slices of `V` vectors from `start` on, of features with or without missing values; returns where less than a
     /// slice is left.
     #[inline(always)]
@@ -492,7 +505,7 @@ impl<const N: usize, const ONES: bool, const NUMERIC: bool> Add<'_, '_, N, ONES,
         let (end, wide) = (if GAPS { width } else { whole }, V * S::F64_LANES);
         while start + wide <= end {
             for list in &mut *self.lists {
-                slice::<S, N, V, GAPS, ONES, NUMERIC>(simd, self.pairs, list, start, (self.n_units, self.first));
+                slice::<S, N, V, GAPS, ROUNDED>(simd, self.pairs, list, start, (self.n_units, self.first));
             }
             start += wide;
         }
@@ -502,7 +515,7 @@ impl<const N: usize, const ONES: bool, const NUMERIC: bool> Add<'_, '_, N, ONES,
 
 /// Adds `V` vectors of the differences from `start` on, between the query of `list` and its rows, to `N` sums.
 #[inline(always)]
-fn slice<S: Simd, const N: usize, const V: usize, const GAPS: bool, const ONES: bool, const NUMERIC: bool>(
+fn slice<S: Simd, const N: usize, const V: usize, const GAPS: bool, const ROUNDED: bool>(
     simd: S,
     pairs: &AllPairs,
     list: &mut Differences<'_>,
@@ -530,8 +543,8 @@ fn slice<S: Simd, const N: usize, const V: usize, const GAPS: bool, const ONES: 
             }
         } else {
             for v in 0..V {
-                differences[v] = match NUMERIC {
-                    true => simd.and_f64s(simd.splat_f64s(MAGNITUDE), simd.sub_f64s(of_query[v], values[v])),
+                differences[v] = match ROUNDED {
+                    true => difference(simd, rounded(simd, of_query[v]), rounded(simd, values[v])),
                     false => difference(simd, of_query[v], values[v]),
                 };
             }
@@ -539,10 +552,7 @@ fn slice<S: Simd, const N: usize, const V: usize, const GAPS: bool, const ONES: 
         for n in 0..N {
             let weight = simd.splat_f64s(weights[n]);
             for v in 0..V {
-                slices[n][v] = match ONES {
-                    true => simd.mul_add_e_f64s(weight, differences[v], slices[n][v]),
-                    false => simd.add_f64s(slices[n][v], simd.mul_f64s(weight, differences[v])),
-                };
+                slices[n][v] = simd.add_f64s(slices[n][v], simd.mul_f64s(weight, differences[v]));
             }
         }
     }

@@ -107,7 +107,7 @@ impl FixedRows {
             }
         }
         let n = self.sums.len();
-        out.clear();
+        // All of them are set.
         out.resize(queries.len() * n, 0.0);
         arch.dispatch(Distances { rows: self, queries, panel: &panel, out });
     }

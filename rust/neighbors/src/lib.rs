@@ -63,6 +63,7 @@ pub mod space;
 pub mod space_panels;
 pub mod sparse;
 pub mod spilled;
+mod steps;
 pub mod table;
 #[cfg(test)]
 mod tests;

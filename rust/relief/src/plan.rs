@@ -82,6 +82,11 @@ impl Plan {
         self.outline.n_distances()
     }
 
+    /// Returns true if all rows of a class have the same weight for a query.
+    pub(crate) fn has_equal_weights(&self) -> bool {
+        self.influence.is_none() && self.weights.is_empty() && matches!(self.kind, Kind::Classes { .. })
+    }
+
     /// Starts the sums of a block with these queries, all of one group, without pairs.
     pub(crate) fn block(&self, queries: &[u32]) -> Block {
         self.block_of_width(queries, self.outline.n_features)

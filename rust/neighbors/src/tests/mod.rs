@@ -4,6 +4,7 @@ mod fixed;
 mod kernel;
 mod search;
 mod sparse;
+mod steps;
 
 use pulp::Arch;
 

@@ -31,6 +31,9 @@
 //! point](ferrank_neighbors::fixed) tell which rows count if all are farther from the thresholds than both can be off. Else
 //! the distances of the query are measured in f64, as for all queries with missing values, so that the same rows count.
 //!
+//! In classification, differences that are added up are [of rounded
+//! values](ferrank_neighbors::all_pairs::AllPairs::with_rounded_sums) in features without missing values.
+//!
 //! Standard errors take the thresholds as given.
 //!
 //! Memory: as [`AllPairs`], and for each thread the distances of 16 queries, the rows that count for them, and the sums of
@@ -59,6 +62,9 @@ use ferrank_runtime::monitor::Phase;
 const MOST_ROWS: usize = 4_000_000;
 /// Groups of queries between looks at the request to stop, in the first pass over all pairs.
 const PASSED: usize = 16;
+
+/// Bits of a word.
+const WORD: usize = u64::BITS as usize;
 
 /// A rule by radius.
 pub(super) struct Radius {
@@ -251,6 +257,10 @@ impl Neighborhood for Radius {
         let mut order: Vec<u32> = (0..*n_rows as u32).collect();
         order.sort_by_key(|&row| (space.class(row), plan.group(row), row));
         let pairs = AllPairs::new(&data.table, space, order)?;
+        let pairs = match plan.kind {
+            Kind::Classes { .. } => pairs.with_rounded_sums(plan.has_equal_weights()),
+            Kind::Distances(..) => pairs,
+        };
         let mut positions = vec![0; *n_rows];
         (0..).zip(&pairs.numbers).for_each(|(position, &row)| positions[row as usize] = position);
         let selector = Selector { rule: self.rule, n_rows: *n_rows, divisor: space.divisor() };
@@ -362,9 +372,8 @@ fn mean_and_deviation(distances: &[f64], excluded: &[usize]) -> (f64, f64) {
     (pivot + sum / n, (square / n - (sum / n).powi(2)).max(0.0).sqrt())
 }
 
-/// Sets `list` to the positions whose distances are `wanted`, ascending, without those `excluded`.
-#[inline(always)]
-fn select<T: Copy>(keys: &[T], excluded: &[usize], list: &mut Vec<u32>, wanted: impl Fn(T) -> bool) {
+/// Sets `list` to the positions whose keys are `wanted`, ascending, without those `excluded`.
+fn select(keys: &[u64], excluded: &[usize], list: &mut Vec<u32>, wanted: impl Fn(u64) -> bool) {
     // Without branches: which keys are wanted cannot be predicted.
     list.resize(keys.len() + 1, 0);
     let mut n = 0;
@@ -373,6 +382,55 @@ fn select<T: Copy>(keys: &[T], excluded: &[usize], list: &mut Vec<u32>, wanted: 
         n += usize::from(wanted(key));
     }
     list.truncate(n);
+    remove(list, excluded);
+}
+
+/// Sets `list` to the positions whose distances are below `threshold`, or above it with `ABOVE`, ascending, without those
+/// `excluded`.
+///
+/// Only the rows that are selected are stored: MultiSURF of 5,000 x 100 takes 0.95 of the time.
+#[inline(always)]
+fn select_beyond<S: Simd, const ABOVE: bool>(
+    simd: S,
+    distances: &[f64],
+    excluded: &[usize],
+    list: &mut Vec<u32>,
+    threshold: f64,
+) {
+    list.resize(distances.len() + 1, 0);
+    let mut n = 0;
+    for (start, distances) in (0..).step_by(WORD).zip(distances.chunks(WORD)) {
+        let mut bits = 0;
+        let (vectors, rest) = S::as_simd_f64s(distances);
+        // Masks of AVX-512 are bits.
+        if size_of::<S::m64s>() == 1 && rest.is_empty() {
+            let threshold = simd.splat_f64s(threshold);
+            for (place, &distances) in vectors.iter().enumerate() {
+                let is_wanted = match ABOVE {
+                    true => simd.less_than_f64s(threshold, distances),
+                    false => simd.less_than_f64s(distances, threshold),
+                };
+                bits |= u64::from(pulp::bytemuck::cast::<S::m64s, u8>(is_wanted)) << (place * S::F64_LANES);
+            }
+        } else {
+            for (place, &distance) in distances.iter().enumerate() {
+                let is_wanted = if ABOVE { distance > threshold } else { distance < threshold };
+                bits |= u64::from(is_wanted) << place;
+            }
+        }
+        let found = &mut list[n..][..bits.count_ones() as usize];
+        for row in &mut *found {
+            *row = start + bits.trailing_zeros();
+            bits &= bits - 1;
+        }
+        n += found.len();
+    }
+    list.truncate(n);
+    remove(list, excluded);
+}
+
+/// Removes those `excluded` from a list that ascends.
+fn remove(list: &mut Vec<u32>, excluded: &[usize]) {
     for row in excluded {
         if let Ok(place) = list.binary_search(&(*row as u32)) {
             list.remove(place);
@@ -418,8 +476,9 @@ impl Selector {
     }
 
     #[inline(always)]
-    fn decide(
+    fn decide<S: Simd>(
         self,
+        simd: S,
         fixed: &FixedRows,
         (query, number): (usize, usize),
         mean: Option<&Thresholds>,
@@ -447,9 +506,9 @@ impl Selector {
         if !is_sure(thresholds[0]) || (self.rule.counts_far() && !is_sure(thresholds[1])) {
             return false;
         }
-        select(distances, excluded, near, |distance| distance < thresholds[0]);
+        select_beyond::<S, false>(simd, distances, excluded, near, thresholds[0]);
         if self.rule.counts_far() {
-            select(distances, excluded, far, |distance| distance > thresholds[1]);
+            select_beyond::<S, true>(simd, distances, excluded, far, thresholds[1]);
         }
         true
     }
@@ -468,9 +527,9 @@ impl WithSimd for Decide<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
         let Decide { selector, fixed, query, mean, buffers } = self;
-        selector.decide(fixed, query, mean, buffers)
+        selector.decide(simd, fixed, query, mean, buffers)
     }
 }
 
@@ -503,7 +562,7 @@ impl Run<'_> {
         let outline = &self.plan.outline;
         let (n_groups, n_units) = (outline.n_groups().max(1), outline.n_vectors() / outline.schemes.len());
         let width = self.pairs.width;
-        let weights = if self.has_equal_weights() { 0 } else { size_of::<f64>() * n_units * self.pairs.len() };
+        let weights = if self.plan.has_equal_weights() { 0 } else { size_of::<f64>() * n_units * self.pairs.len() };
         let most = LISTS_BYTES / (ListSums::bytes(n_groups, n_units, width) + weights);
         let n_lists = most.clamp(1, LANES * self.n_classes());
         Buffers {
@@ -512,12 +571,6 @@ impl Run<'_> {
             weights: Vec::new(),
             sums: (0..n_lists).map(|_| ListSums::new(n_groups, n_units, width)).collect(),
         }
-    }
-
-    /// Returns true if all rows of a list have the same weight.
-    fn has_equal_weights(&self) -> bool {
-        let Plan { influence, weights, kind, .. } = self.plan;
-        influence.is_none() && weights.is_empty() && matches!(kind, Kind::Classes { .. })
     }
 
     fn n_classes(&self) -> usize {
@@ -697,7 +750,7 @@ impl Run<'_> {
         let query_row = pairs.numbers[list.query];
         let classes = [list.class, space.class(query_row)];
         let start = weights.len();
-        if self.has_equal_weights() {
+        if self.plan.has_equal_weights() {
             weights.resize(start + n_units, 0.0);
             plan.influenced_units((query_row, query_row), classes, 0.0, &mut weights[start..]);
             return (rows.len() as f64, 0.0);

@@ -2,6 +2,8 @@
 //!
 //! Where a row is left out of a list, the mean of the others takes its place.
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::Block;
 
 /// The sums of a list of neighbors of a query, by the group of the neighbors.
@@ -48,6 +50,7 @@ impl Group {
         }
     }
 
+    #[inline(always)]
     fn add(&mut self, other: &Group) {
         self.n_rows += other.n_rows;
         self.mass += other.mass;
@@ -57,8 +60,17 @@ impl Group {
     }
 }
 
+#[inline(always)]
 fn add_times(sums: &mut [f64], factor: f64, values: &[f64]) {
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+}
+
+/// Adds `factor` times what `group` is beyond its `share` of `total`.
+#[inline(always)]
+fn change(sums: &mut [f64], (factor, share): (f64, f64), group: &[f64], total: &[f64]) {
+    for ((sum, group), total) in sums.iter_mut().zip(group).zip(total) {
+        *sum += factor * (group - share * total);
+    }
 }
 
 impl ListSums {
@@ -80,9 +92,29 @@ impl ListSums {
     }
 
     /// Removes all rows.
+    #[inline(always)]
     fn clear(&mut self) {
         self.groups.iter_mut().filter(|group| group.n_rows > 0).for_each(Group::clear);
         self.total.clear();
+    }
+}
+
+/// Adds a list, in loops that are compiled for the vector instructions of the machine: MultiSURF of 5,000 x 100 takes 0.97 of the
+/// time.
+struct AddList<'a> {
+    block: &'a mut Block,
+    scheme: usize,
+    weight: f64,
+    list: &'a mut ListSums,
+}
+
+impl WithSimd for AddList<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let AddList { block, scheme, weight, list } = self;
+        block.add_list_here(scheme, weight, list);
     }
 }
 
@@ -90,6 +122,11 @@ impl Block {
     /// Adds the rows of `list`, of a query of this `weight`, to the sums of scheme number `scheme`, each with a share
     /// proportional to its weight, and empties the list.
     pub(crate) fn add_list(&mut self, scheme: usize, weight: f64, list: &mut ListSums) {
+        Arch::new().dispatch(AddList { block: self, scheme, weight, list });
+    }
+
+    #[inline(always)]
+    fn add_list_here(&mut self, scheme: usize, weight: f64, list: &mut ListSums) {
         let ListSums { width, n_units, groups, total, .. } = list;
         let (width, n_units) = (*width, *n_units);
         groups.iter().filter(|group| group.n_rows > 0).for_each(|group| total.add(group));
@@ -111,13 +148,10 @@ impl Block {
                 };
                 let slot = number * n_schemes + scheme;
                 changes.queries[slot] -= factor * (group.missed - share * total.missed);
-                let change = |sums: &mut [f64], group: &[f64], total: &[f64]| {
-                    for ((sum, group), total) in sums.iter_mut().zip(group).zip(total) {
-                        *sum += factor * (group - share * total);
-                    }
-                };
-                change(&mut changes.targets[slot * n_metrics..][..n_metrics], &group.targets, &total.targets);
-                change(&mut changes.vectors[slot * length..][..length], &group.vectors, &total.vectors);
+                let targets = &mut changes.targets[slot * n_metrics..][..n_metrics];
+                change(targets, (factor, share), &group.targets, &total.targets);
+                let vectors = &mut changes.vectors[slot * length..][..length];
+                change(vectors, (factor, share), &group.vectors, &total.vectors);
             }
         }
         list.clear();
