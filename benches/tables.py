@@ -115,7 +115,18 @@ def benchmark(name: str, rows: list[Row]) -> str:
     if not chosen:
         raise SystemExit(f"no record of {name}.py")
     fields = ["case", "size", "baseline", "baseline_value", "value", "ratio", "with_setup", "peak_mb", "cpu"]
-    fields += ["wall", "auc", "baseline_auc", "limit_mb", "same_code", "earlier_runs", "note", "commit"]
+    fields += [
+        "scores",
+        "memory",
+        "wall",
+        "auc",
+        "baseline_auc",
+        "limit_mb",
+        "same_code",
+        "earlier_runs",
+        "note",
+    ]
+    fields += ["commit"]
     used = [field for field in fields if any(field in row for row in chosen)]
     return markdown(
         [field.replace("_", " ") for field in used],
