@@ -214,8 +214,8 @@ pub(super) fn bytes_within<S: Bytes, const V: usize, const Q: usize>(
     let mut within = [0; Q];
     for q in 0..Q {
         let limit = simd.splat_u64s(limits[first + q]);
-        for v in 0..V {
-            within[q] |= (simd.at_most_words(sums[q][v], limit) << (v * S::U64_LANES)) as u16;
+        for (v, &sums) in sums[q].iter().enumerate() {
+            within[q] |= (simd.at_most_words(sums, limit) << (v * S::U64_LANES)) as u16;
         }
     }
     within

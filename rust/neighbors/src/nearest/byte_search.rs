@@ -178,8 +178,8 @@ impl ByteSearch {
             for first in (0..LANES).step_by(Q) {
                 let octets = [queries.octets, other.octets];
                 let within = bytes_within::<S, V, Q>(simd, octets, first, other.offsets, &limits);
-                for q in 0..Q {
-                    self.marks[(first + q) * n + number] = within[q];
+                for (q, within) in within.into_iter().enumerate() {
+                    self.marks[(first + q) * n + number] = within;
                 }
             }
         }
