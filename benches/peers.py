@@ -309,11 +309,13 @@ def beside(theirs: dict[str, float], ours: dict[str, float]) -> tuple[str, str]:
 
 
 def measured(name: str, peer: str) -> dict[str, float]:
-    """The score and the memory of one fit, in a process of its own."""
+    """The score and the memory of one fit, in a process of its own; NaN if that dies, as one out of memory."""
     command = [sys.executable, __file__, "--measure", name, peer]
-    return json.loads(
-        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
-    )
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        print(f"{name}, {peer}: no score: {run.stderr[-300:]}", file=sys.stderr)
+        return {"score": math.nan, "memory": math.nan}
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 def measure(name: str, peer: str) -> None:
