@@ -309,7 +309,7 @@ def beside(theirs: dict[str, float], ours: dict[str, float]) -> tuple[str, str]:
 
 
 def measured(name: str, peer: str) -> dict[str, float]:
-    """The score and the memory of one fit, in a process of its own; NaN if that dies, as one out of memory."""
+    """The score and the memory of one fit, in a process of its own; NaN if that dies, as for memory."""
     command = [sys.executable, __file__, "--measure", name, peer]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
