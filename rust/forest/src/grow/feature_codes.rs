@@ -228,8 +228,8 @@ impl<'a> FeatureTable<'a> {
     }
 }
 
-/// The test that parts the categories whose ranks are up to `highest` from the others. `ranks`, `codes` and `pairs` are those
-/// of the examples.
+/// The test that parts the categories whose ranks are up to `highest` from the others. `ranks`, `codes` and `pairs` have an
+/// item for each example.
 pub(super) fn subset_up_to<C: Code>(
     ranks: &[f64],
     highest: f64,

@@ -16,6 +16,6 @@ pub(super) struct Row {
     pub(super) missing: MissingSide,
     /// From this key on, a cut has all known values on the left.
     pub(super) highest: f64,
-    /// True if keys are those of categories.
+    /// True if keys stand for categories.
     pub(super) is_nominal: bool,
 }
