@@ -294,6 +294,31 @@ def test_features_of_frames_are_found_by_name_and_categories_by_theirs(tmp_path:
     assert kept.predict(unknown) == kept.predict(missing)
 
 
+def test_categories_that_nodes_lack_do_not_bias_predictions() -> None:
+    """A category that a node lacks goes to the heavier side, which has nothing to do with the target."""
+    errors = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rows, others = (
+            pd.DataFrame(rng.choice(30, (n, 3)).astype(str), columns=list("abc")) for n in (300, 500)
+        )
+        y = rng.normal(size=300)
+        errors.append(forest(random_state=seed).fit(rows, y).predict(others).mean() - y.mean())
+    assert abs(np.mean(errors)) <= 3 * np.std(errors) / np.sqrt(len(errors))
+
+
+def test_many_categories_are_predicted_as_well_as_their_indicators() -> None:
+    rng = np.random.default_rng(0)
+    codes, effects = rng.choice(60, (4_000, 4)), rng.normal(size=60)
+    y = effects[codes[:, 0]] + effects[codes[:, 1]] + rng.normal(size=4_000)
+    frame = pd.DataFrame(codes.astype(str), columns=list("abcd"))
+    ours = forest(min_samples_leaf=2, max_features=2).fit(frame[:2_000], y[:2_000])
+    indicators = pd.get_dummies(frame).to_numpy(float)
+    theirs = RandomForestRegressor(30, min_samples_leaf=2, max_features=0.5, random_state=0)
+    theirs.fit(indicators[:2_000], y[:2_000])
+    assert ours.score(frame[2_000:], y[2_000:]) >= theirs.score(indicators[2_000:], y[2_000:]) - 0.03
+
+
 def test_a_forest_is_the_same_after_pickling_and_in_a_file(tmp_path: Path) -> None:
     X, y = load_diabetes(return_X_y=True)
     model = forest().fit(X, y)

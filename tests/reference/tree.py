@@ -155,11 +155,16 @@ class Grower:
             yield best[0]
 
     def subset(self, number: int, values: list, rows: np.ndarray, categories: list[str | None]) -> Split:
-        """The split that parts these categories from the others; the lighter side is the left one."""
+        """The split that parts these categories from the others.
+
+        The left side is the lighter one, or that of the first category if both weigh the same.
+        """
         present, weights = self.present(values), self.weights(rows)
         others = [v for v in present if v not in categories]
         one, other = (sum(weights[[v in side for v in values]]) for side in (categories, others))
-        categories = others if one > other * (1 + 1e-9) else categories
+        is_tied = abs(one - other) <= 1e-9 * other
+        if present[0] in others if is_tied else one > other:
+            categories = others
         left = sorted(v for v in categories if v is not None)
         missing_left = None in categories if self.incomplete(values) else None
         if missing_left is not None and len(left) in (0, len(self.present(values)) - 1):

@@ -5,6 +5,8 @@
 //! quadratic. Above [`MOST_GREEDY`] categories, the best prefix is taken in the order along the first principal axis of
 //! the means.
 
+use std::cmp::Ordering;
+
 use super::SplitConstraint;
 use crate::criterion::{Criterion, EXAMPLES, TIE, WEIGHT, ties};
 use crate::split::examples::Examples;
@@ -21,17 +23,23 @@ const AXIS_STEPS: usize = 32;
 pub(crate) struct Subset {
     /// Impurity decrease over the examples whose value is known.
     pub(crate) gain: f64,
-    /// Codes that go left, ascending: those of the lighter side. The other categories go right, also those that no example of
-    /// the node has.
+    /// Codes that go left, ascending: those of the [lighter](Self::lighter) side. The other categories go right, also those that
+    /// no example of the node has.
     pub(crate) codes: Vec<u16>,
     /// Number of categories in the node.
     pub(crate) n_present: usize,
 }
 
 impl Subset {
-    /// The lighter of two sides with these weights and codes, the first if both weigh the same.
+    /// The lighter of two sides with these weights and codes, that of the lowest code if both weigh the same: a choice that the
+    /// target has a part in, as by means, would bias what is predicted for categories that the node lacks.
     pub(crate) fn lighter(gain: f64, weights: (f64, f64), one: &[u16], other: &[u16]) -> Self {
-        let mut codes = if weights.0 <= weights.1 { one.to_vec() } else { other.to_vec() };
+        let is_one = match weights.0.total_cmp(&weights.1) {
+            Ordering::Less => true,
+            Ordering::Equal => one.iter().min() < other.iter().min(),
+            Ordering::Greater => false,
+        };
+        let mut codes = if is_one { one.to_vec() } else { other.to_vec() };
         codes.sort_unstable();
         Subset { gain, codes, n_present: one.len() + other.len() }
     }
