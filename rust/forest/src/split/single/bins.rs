@@ -33,10 +33,12 @@ pub(crate) struct Bins {
     /// The gain of the cut above each bin; within a [`STEP`](crate::split::STEP) in the order of the vector lanes.
     gains: Vec<f64>,
     /// n_bytes; 1 for each bin that is not empty, where these are marked.
-    marks: [u8; N_BYTES],
+    ///
+    /// These three are boxed: stacks of threads have no room for growers with arrays.
+    marks: Box<[u8; N_BYTES]>,
     /// n_bytes; the codes of marked bins, ascending, and the sums of the bins up to each.
-    marked: [u8; N_BYTES],
-    lefts: [Pair; N_BYTES],
+    marked: Box<[u8; N_BYTES]>,
+    lefts: Box<[Pair; N_BYTES]>,
 }
 
 impl Bins {
@@ -48,9 +50,9 @@ impl Bins {
             used: vec![0; words],
             used_words: vec![0; words.div_ceil(64)],
             gains: vec![0.0; 64 * words],
-            marks: [0; N_BYTES],
-            marked: [0; N_BYTES],
-            lefts: [[0.0; 2]; N_BYTES],
+            marks: Box::new([0; N_BYTES]),
+            marked: Box::new([0; N_BYTES]),
+            lefts: Box::new([[0.0; 2]; N_BYTES]),
         }
     }
 
@@ -72,7 +74,7 @@ impl Bins {
     /// The best cut of the marked bins; clears the bins. `None` if some value is missing: nothing is cleared but the marks.
     pub(super) fn best_marked_cut(&mut self, arch: Arch, gain: GainFormula) -> Option<Option<Cut>> {
         let Bins { bins, marks, marked, lefts, gains, .. } = self;
-        let marks = std::mem::replace(marks, [0; N_BYTES]);
+        let marks = std::mem::replace(&mut **marks, [0; N_BYTES]);
         if marks[usize::from(u8::MISSING)] > 0 {
             return None;
         }
@@ -87,7 +89,7 @@ impl Bins {
                 n += 1;
             }
         }
-        let cut = all_bins::best_left(arch, lefts, n, gains, gain);
+        let cut = all_bins::best_left(arch, &mut lefts[..], n, gains, gain);
         Some(cut.map(|cut| Cut { code: marked[usize::from(cut.code)].into(), ..cut }))
     }
 
