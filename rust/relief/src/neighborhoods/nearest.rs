@@ -278,8 +278,7 @@ impl Pairs<'_> {
 
     /// Returns true if some features are categories, whose differences are then added up without an error.
     fn rounds_weights(&self) -> bool {
-        // Their sums have weights as well, and a covariate that says nothing would change by what all are rounded.
-        self.plan.outline.covariates.is_empty() && self.data.space.shapes.contains(&Shape::Nominal)
+        self.data.space.shapes.contains(&Shape::Nominal)
     }
 }
 

@@ -207,8 +207,12 @@ impl Block {
 
     /// Rounds weights so that sums of differences of categories, which are 0 or 1, are exact in any order.
     pub(crate) fn round_weights(&mut self) {
-        let changes = self.changes.iter().map(|(_, weight)| weight);
-        let known = self.weights.iter().chain(changes).filter(|weight| !weight.is_nan());
+        // Of each scheme the first weight, which is the largest: the others are it times distances of targets or covariates,
+        // and what these are does not change by what all are rounded.
+        let n_units = 1 + self.n_metrics;
+        let changes = self.changes.iter().filter(|(vector, _)| (*vector as usize).is_multiple_of(n_units));
+        let firsts = self.weights.iter().step_by(n_units).chain(changes.map(|(_, weight)| weight));
+        let known = firsts.filter(|weight| !weight.is_nan());
         let rounding = Weight::new(known.fold(0.0, |sum, weight| sum + weight.abs()));
         self.weights.iter_mut().for_each(|weight| *weight = rounding.round(*weight));
         self.changes.iter_mut().for_each(|(_, weight)| *weight = rounding.round(*weight));
