@@ -157,13 +157,14 @@ class Grower:
     def subset(self, number: int, values: list, rows: np.ndarray, categories: list[str | None]) -> Split:
         """The split that parts these categories from the others.
 
-        The left side is the lighter one, or that of the first category if both weigh the same.
+        The left side is the lighter one; of equal weight, the one of fewer examples, or of the first category.
         """
         present, weights = self.present(values), self.weights(rows)
         others = [v for v in present if v not in categories]
         one, other = (sum(weights[[v in side for v in values]]) for side in (categories, others))
-        is_tied = abs(one - other) <= 1e-9 * other
-        if present[0] in others if is_tied else one > other:
+        if abs(one - other) <= 1e-9 * other:
+            one, other = (sum(self.counts[rows][[v in side for v in values]]) for side in (categories, others))
+        if present[0] in others if abs(one - other) <= 1e-9 * other else one > other:
             categories = others
         left = sorted(v for v in categories if v is not None)
         missing_left = None in categories if self.incomplete(values) else None

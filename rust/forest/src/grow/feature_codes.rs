@@ -7,9 +7,9 @@ use crate::context::GrowContext;
 use crate::pairs::Pair;
 use crate::params::Ensemble;
 use crate::split::batch::Batch;
-use crate::split::nominal::Subset;
+use crate::split::nominal::lighter;
 use crate::split::random_test::random_side;
-use crate::tree_buffer::{MissingSide, NodeTest};
+use crate::tree_buffer::{CodeTest, MissingSide, NodeTest};
 use ferrank_data::profile::{Coding, Scale};
 use ferrank_data::store::{Chunk, Code, Slot, Stored};
 use ferrank_runtime::random::Stream;
@@ -247,7 +247,7 @@ pub(super) fn subset_up_to<C: Code>(
         side.dedup();
     }
     let [one, other] = &sides;
-    Subset::lighter(0.0, weights.into(), one, other).test(None).1
+    NodeTest::new(CodeTest::Subset(lighter(weights.map(|count| [count; 2]), one, other)))
 }
 
 /// Writes the key of each of `codes`. Returns true if they vary.

@@ -9,7 +9,7 @@
 
 use std::convert::Infallible;
 
-use super::feature_codes::{NOT_SPARSE, subset_up_to};
+use super::feature_codes::NOT_SPARSE;
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode, TestSource};
 use crate::candidates::Candidate;
 use crate::criterion::contrast;
@@ -54,7 +54,7 @@ impl Grower<'_> {
             return Ok(false);
         }
         let found = match self.context.params.ensemble {
-            _ if self.kernels.in_batch(range.len()) => self.batch_cut(chunk, &pending, node),
+            _ if self.kernels.in_batch(range.len()) => self.batch_cut(view, chunk, &pending, node),
             Ensemble::ExtraTrees => self.search(view, &pending, NodeTotals::Single(node), (examples, weight))?,
             Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(view, chunk, &pending, node)?,
         };
@@ -66,7 +66,13 @@ impl Grower<'_> {
     }
 
     /// The best test over the features drawn for `node`, which is small enough for a batch.
-    fn batch_cut(&mut self, chunk: &Chunk, pending: &PendingNode, node: single::Node) -> Option<Candidate> {
+    fn batch_cut(
+        &mut self,
+        view: View<'_>,
+        chunk: &Chunk,
+        pending: &PendingNode,
+        node: single::Node,
+    ) -> Option<Candidate> {
         let Grower {
             context,
             pool,
@@ -107,16 +113,7 @@ impl Grower<'_> {
             buffers.batch_candidates.push(Candidate { gain, feature, test: candidate });
         }
         let Candidate { gain, feature, test: candidate } = buffers.batch_candidates.best(params.ties, &mut random)?;
-        let cut = batch.cut(candidate);
-        let test = match (batch.keys(feature).filter(|_| features.is_nominal(feature)), features.slot(feature)) {
-            (Some(ranks), Slot::Narrow(slot)) => {
-                subset_up_to(ranks, cut.key, u8::of(chunk).column(slot).codes(rows), pairs)
-            }
-            (Some(ranks), Slot::Wide(slot)) => {
-                subset_up_to(ranks, cut.key, u16::of(chunk).column(slot).codes(rows), pairs)
-            }
-            _ => context.test_of(&cut),
-        };
+        let test = self.test_of(view, pending.examples.clone(), TestSource::Batch(candidate));
         Some(Candidate { gain, feature, test })
     }
 

@@ -75,6 +75,7 @@ impl Grower<'_> {
     }
 
     /// The test that was found in the node with the examples in `range`.
+    #[inline]
     pub(super) fn test_of(&mut self, view: View<'_>, range: Range<usize>, source: TestSource) -> NodeTest {
         let Grower { context, items, narrow, wide, buffers, features, .. } = self;
         let (rows, pairs, batch) = (&items.rows[range.clone()], &items.pairs, &buffers.batch);
@@ -82,9 +83,11 @@ impl Grower<'_> {
             TestSource::Batch(candidate) => batch.cut(candidate),
             TestSource::Alone(test) => return test,
         };
-        let Some(ranks) = batch.keys(cut.feature).filter(|_| features.is_nominal(cut.feature)) else {
+        // Looked up only if need be: small numeric nodes are many.
+        if !features.is_nominal(cut.feature) {
             return context.test_of(&cut);
-        };
+        }
+        let ranks = batch.keys(cut.feature).expect("the feature is a candidate");
         let pairs = &pairs[range];
         match features.slot(cut.feature) {
             Slot::Narrow(slot) => subset_up_to(ranks, cut.key, narrow.take(view, slot, rows).iter().copied(), pairs),

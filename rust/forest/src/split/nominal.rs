@@ -23,25 +23,17 @@ const AXIS_STEPS: usize = 32;
 pub(crate) struct Subset {
     /// Impurity decrease over the examples whose value is known.
     pub(crate) gain: f64,
-    /// Codes that go left, ascending: those of the [lighter](Self::lighter) side. The other categories go right, also those that
-    /// no example of the node has.
+    /// Codes that go left, ascending: the codes of the [lighter](lighter) side. All other categories go right, also a category
+    /// that no example of the node has.
     pub(crate) codes: Vec<u16>,
     /// Number of categories in the node.
     pub(crate) n_present: usize,
 }
 
 impl Subset {
-    /// The lighter of two sides with these weights and codes, that of the lowest code if both weigh the same: a choice that the
-    /// target has a part in, as by means, would bias what is predicted for categories that the node lacks.
-    pub(crate) fn lighter(gain: f64, weights: (f64, f64), one: &[u16], other: &[u16]) -> Self {
-        let is_one = match weights.0.total_cmp(&weights.1) {
-            Ordering::Less => true,
-            Ordering::Equal => one.iter().min() < other.iter().min(),
-            Ordering::Greater => false,
-        };
-        let mut codes = if is_one { one.to_vec() } else { other.to_vec() };
-        codes.sort_unstable();
-        Subset { gain, codes, n_present: one.len() + other.len() }
+    /// The subset that parts two sides with these codes; see [`lighter`].
+    pub(crate) fn new(gain: f64, sides: [[f64; 2]; 2], one: &[u16], other: &[u16]) -> Self {
+        Subset { gain, codes: lighter(sides, one, other), n_present: one.len() + other.len() }
     }
 
     /// The gain and the test of the subset. Missing values of the node, if any, are the last category, with the code
@@ -62,6 +54,18 @@ impl Subset {
         };
         (gain, test)
     }
+}
+
+/// The codes, ascending, of the lighter of two sides, of which the weight and the number of examples are given. If both weigh
+/// the same, it is the side with fewer examples, or with the lowest code: if the means of the target decided, predictions for
+/// categories that the node lacks would be biased.
+pub(crate) fn lighter(sides: [[f64; 2]; 2], one: &[u16], other: &[u16]) -> Vec<u16> {
+    let [[weight, examples], [other_weight, other_examples]] = sides;
+    let order = weight.total_cmp(&other_weight).then(examples.total_cmp(&other_examples));
+    let is_one = order.then_with(|| one.iter().min().cmp(&other.iter().min())) == Ordering::Less;
+    let mut codes = if is_one { one.to_vec() } else { other.to_vec() };
+    codes.sort_unstable();
+    codes
 }
 
 /// The categories present in a node, with the sums of each.
@@ -141,22 +145,29 @@ impl PresentCategories {
     ) -> Option<Subset> {
         let mut left = vec![0.0; self.total.len()];
         positions.iter().for_each(|&position| add(&mut left, self.category(position)));
-        let others: Vec<usize> = (0..self.codes.len()).filter(|position| !positions.contains(position)).collect();
-        self.fits(constraint, &left).then(|| self.subset(criterion.gain(&left, &self.total), positions, &others))
+        self.fits(constraint, &left).then(|| {
+            let mut is_other = vec![true; self.codes.len()];
+            positions.iter().for_each(|&position| is_other[position] = false);
+            let others: Vec<usize> = (0..self.codes.len()).filter(|&position| is_other[position]).collect();
+            self.subset(criterion.gain(&left, &self.total), positions, &others)
+        })
     }
 
     fn fits(&self, constraint: SplitConstraint, left: &[f64]) -> bool {
-        constraint.allows(
-            (left[WEIGHT], self.total[WEIGHT] - left[WEIGHT]),
-            (left[EXAMPLES], self.total[EXAMPLES] - left[EXAMPLES]),
-        )
+        let [weights, mut examples] = [WEIGHT, EXAMPLES].map(|sum| (left[sum], self.total[sum] - left[sum]));
+        if weights.0 == weights.1 && examples.0 > examples.1 {
+            // The side with fewer examples is the left one, which gets the missing values then.
+            examples = (examples.1, examples.0);
+        }
+        constraint.allows(weights, examples)
     }
 
     /// The subset of the categories at `positions`, or of the `others`, which are all that are left.
     fn subset(&self, gain: f64, positions: &[usize], others: &[usize]) -> Subset {
         let codes = |positions: &[usize]| positions.iter().map(|&position| self.codes[position]).collect::<Vec<u16>>();
-        let own: f64 = positions.iter().map(|&position| self.category(position)[WEIGHT]).sum();
-        Subset::lighter(gain, (own, self.total[WEIGHT] - own), &codes(positions), &codes(others))
+        let own = [WEIGHT, EXAMPLES].map(|sum| positions.iter().map(|&at| self.category(at)[sum]).sum::<f64>());
+        let rest = [self.total[WEIGHT] - own[0], self.total[EXAMPLES] - own[1]];
+        Subset::new(gain, [own, rest], &codes(positions), &codes(others))
     }
 
     fn best_prefix(&self, criterion: &Criterion, constraint: SplitConstraint, order: &[usize]) -> Option<Subset> {

@@ -49,7 +49,7 @@ impl Categories {
             let last = usize::from(cut.code);
             let codes: Vec<u16> = order.iter().map(|&(_, position)| present[position as usize].0).collect();
             let (one, other) = codes.split_at(last + 1);
-            Subset::lighter(cut.gain, (lefts[last][0], left[0] - lefts[last][0]), one, other)
+            Subset::new(cut.gain, [lefts[last][0], left[0] - lefts[last][0]].map(|count| [count; 2]), one, other)
         });
         present.clear();
         order.clear();

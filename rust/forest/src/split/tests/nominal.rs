@@ -27,11 +27,12 @@ fn open(examples: &Examples, n_codes: usize) -> PresentCategories {
 /// The subset of the categories `codes`, or of all others if those weigh less.
 fn lighter(examples: &Examples, gain: f64, codes: &[u16]) -> Subset {
     let others: Vec<u16> = examples.present().into_iter().filter(|code| !codes.contains(code)).collect();
-    let weight = |codes: &[u16]| {
-        let own = (0..examples.codes.len()).filter(|&i| codes.contains(&examples.codes[i]));
-        own.map(|i| i64::from(examples.counts[i]) * examples.weights[i]).sum::<i64>() as f64
+    let side = |codes: &[u16]| {
+        let own = || (0..examples.codes.len()).filter(|&i| codes.contains(&examples.codes[i]));
+        let weight = own().map(|i| i64::from(examples.counts[i]) * examples.weights[i]).sum::<i64>();
+        [weight as f64, own().map(|i| f64::from(examples.counts[i])).sum()]
     };
-    Subset::lighter(gain, (weight(codes), weight(&others)), codes, &others)
+    Subset::new(gain, [side(codes), side(&others)], codes, &others)
 }
 
 /// Gain and codes of the subset that grows category by category while the gain rises.
