@@ -163,7 +163,9 @@ class Grower:
         others = [v for v in present if v not in categories]
         one, other = (sum(weights[[v in side for v in values]]) for side in (categories, others))
         if abs(one - other) <= 1e-9 * other:
-            one, other = (sum(self.counts[rows][[v in side for v in values]]) for side in (categories, others))
+            one, other = (
+                sum(self.counts[rows][[v in side for v in values]]) for side in (categories, others)
+            )
         if present[0] in others if abs(one - other) <= 1e-9 * other else one > other:
             categories = others
         left = sorted(v for v in categories if v is not None)
