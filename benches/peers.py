@@ -1,13 +1,13 @@
-"""The forest ranker beside the strongest forests there are, shape by shape: `python benches/peers.py --help`.
+"""The forest ranker beside the strongest forests there are, by kind of table: `benches/peers.py --help`.
 
-Trees are fully grown with at least two rows in a leaf unless a case says otherwise, from bootstrap
-samples or, where a peer has none, from 63 % of the rows; candidates of a node are the square root of
-the features. All run on one thread. The cost of a tree is told apart from that of the set-up by one
-tree and by several more. Scores are those of predictions for rows that were not trained on (R² or
-accuracy), by as many trees for each. Memory is what the process held at most during a fit, beyond what
-it held before.
+Trees are fully grown with at least two rows in a leaf unless a case says otherwise, from bootstrap samples
+or, if a peer has none, from 63 % of the rows. The candidates of a node are the square root of the features.
+All run on one thread. The time of a tree is the difference between a fit of several trees and a fit of one
+tree, over the number of further trees. Scores (R² or accuracy) are of predictions for held-out rows, with
+the same number of trees for both; they have the noise of one seed, about 0.03. Memory is the most that the
+process held during a fit, beyond what it held before.
 
-It installs nothing: peers that are not there are left out, with a word (`pip install '.[bench]'`).
+It installs nothing: peers that are not installed are left out, with a message (`pip install '.[bench]'`).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ CASES = {
 }
 
 Fit = Callable[[int], Callable[[Table], np.ndarray]]
-"""Grows so many trees; what it returns predicts."""
+"""Grows the given number of trees, and returns a function that predicts rows."""
 
 
 def ferrank(case: Case, X: Table, y: np.ndarray, *, keep_trees: bool = False) -> Fit:

@@ -157,7 +157,8 @@ class Grower:
     def subset(self, number: int, values: list, rows: np.ndarray, categories: list[str | None]) -> Split:
         """The split that parts these categories from the others.
 
-        The left side is the lighter one; of equal weight, the one of fewer examples, or of the first category.
+        The left side is the lighter one; if both weigh the same, the one with fewer examples, or with the
+        first category.
         """
         present, weights = self.present(values), self.weights(rows)
         others = [v for v in present if v not in categories]

@@ -221,7 +221,8 @@ pub(super) fn bytes_within<S: Bytes, const V: usize, const Q: usize>(
     within
 }
 
-/// Sums of the absolute differences of bytes, added to those at the start: those of even rows before those of odd ones.
+/// Sums of the absolute differences of bytes, added to the sums at the start. The sums of even rows come before the sums of
+/// odd rows.
 #[inline(always)]
 fn byte_sums<S: Bytes, const V: usize, const Q: usize>(
     simd: S,

@@ -23,7 +23,7 @@ const AXIS_STEPS: usize = 32;
 pub(crate) struct Subset {
     /// Impurity decrease over the examples whose value is known.
     pub(crate) gain: f64,
-    /// Codes that go left, ascending: the codes of the [lighter](lighter) side. All other categories go right, also a category
+    /// Codes that go left, ascending: the codes of the [`lighter`] side. All other categories go right, also a category
     /// that no example of the node has.
     pub(crate) codes: Vec<u16>,
     /// Number of categories in the node.

@@ -6,7 +6,7 @@
 use bytemuck::cast_slice;
 use pulp::{Simd, WithSimd};
 
-use super::row::Row;
+use super::row::{OnVectors, Row, by_width};
 use crate::pairs::Pair;
 use crate::split::nominal::noise;
 
@@ -25,20 +25,11 @@ impl WithSimd for CategoryRanks<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match self.width / S::F64_LANES {
-            1 => self.run::<S, 1>(simd),
-            2 => self.run::<S, 2>(simd),
-            3 => self.run::<S, 3>(simd),
-            4 => self.run::<S, 4>(simd),
-            5 => self.run::<S, 5>(simd),
-            6 => self.run::<S, 6>(simd),
-            7 => self.run::<S, 7>(simd),
-            _ => self.run::<S, 8>(simd),
-        }
+        by_width(simd, self.width, self);
     }
 }
 
-impl CategoryRanks<'_> {
+impl OnVectors for CategoryRanks<'_> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
         let lines = self.rows.iter().zip(self.keys.chunks_exact_mut(self.width));

@@ -3,7 +3,7 @@
 use bytemuck::cast_slice;
 use pulp::{Simd, WithSimd};
 
-use super::row::Row;
+use super::row::{OnVectors, Row, by_width};
 use crate::pairs::Pair;
 use crate::split::gain::{GainFormula, PairGain};
 use crate::split::gram::{self, Gram};
@@ -125,20 +125,11 @@ impl<M: Measure> WithSimd for EveryCut<'_, M> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match self.width / S::F64_LANES {
-            1 => self.run::<S, 1>(simd),
-            2 => self.run::<S, 2>(simd),
-            3 => self.run::<S, 3>(simd),
-            4 => self.run::<S, 4>(simd),
-            5 => self.run::<S, 5>(simd),
-            6 => self.run::<S, 6>(simd),
-            7 => self.run::<S, 7>(simd),
-            _ => self.run::<S, 8>(simd),
-        }
+        by_width(simd, self.width, self);
     }
 }
 
-impl<M: Measure> EveryCut<'_, M> {
+impl<M: Measure> OnVectors for EveryCut<'_, M> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
         let EveryCut { n, width, rows, keys, gains, measure } = self;

@@ -1,5 +1,7 @@
 //! A row of a batch: a candidate feature, or one of the two sides of its missing values.
 
+use pulp::Simd;
+
 use crate::tree_buffer::MissingSide;
 
 /// A candidate feature. A feature with missing values in the node has a row for each side of them, the right side
@@ -18,4 +20,24 @@ pub(super) struct Row {
     pub(super) highest: f64,
     /// True if keys stand for categories.
     pub(super) is_nominal: bool,
+}
+
+/// What goes through the rows of keys, compiled for each number of vectors of a row.
+pub(super) trait OnVectors {
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S);
+}
+
+/// Runs `on_rows` for rows of `width` keys.
+#[inline(always)]
+pub(super) fn by_width<S: Simd>(simd: S, width: usize, on_rows: impl OnVectors) {
+    match width / S::F64_LANES {
+        1 => on_rows.run::<S, 1>(simd),
+        2 => on_rows.run::<S, 2>(simd),
+        3 => on_rows.run::<S, 3>(simd),
+        4 => on_rows.run::<S, 4>(simd),
+        5 => on_rows.run::<S, 5>(simd),
+        6 => on_rows.run::<S, 6>(simd),
+        7 => on_rows.run::<S, 7>(simd),
+        _ => on_rows.run::<S, 8>(simd),
+    }
 }
