@@ -365,8 +365,8 @@ class _Asking:
     def _of_workers(self, function: Callable[..., Any], request: bytes) -> list[Any]:
         """Return futures of ``function``, one for all partitions of each worker.
 
-        Some partitions may be missing from the result, if dask runs the task on another worker, or if a worker
-        is lost. With four workers this takes 0.85 to 0.95 times the CPU time of a task for each of 16
+        Some partitions may be missing from the result, if dask runs the task on another worker, or if a
+        worker is lost. With four workers this takes 0.85 to 0.95 times the CPU time of a task for each of 16
         partitions.
         """
         of_workers: dict[str, list[int]] = {}
