@@ -59,9 +59,10 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use bands::Bands;
+use bands::{BAND, Bands};
 pub use code::Code;
 pub use codebook::{Codebook, Slot};
 pub use coder::encode;
@@ -127,6 +128,25 @@ pub struct Chunk {
     pub narrow: Bands<u8>,
     /// Codes of two bytes.
     pub wide: Bands<u16>,
+}
+
+/// The codes of consecutive rows of a chunk, to be written.
+struct RowsMut<'a> {
+    /// Number of rows.
+    rows: usize,
+    /// n_bands; the cells of the rows.
+    narrow: Vec<&'a mut [[u8; BAND]]>,
+    wide: Vec<&'a mut [[u16; BAND]]>,
+}
+
+impl Chunk {
+    fn rows_mut(&mut self, rows: Range<usize>) -> RowsMut<'_> {
+        RowsMut {
+            rows: rows.len(),
+            narrow: self.narrow.rows_mut(rows.clone()).collect(),
+            wide: self.wide.rows_mut(rows).collect(),
+        }
+    }
 }
 
 /// Every row that takes part, as codes.

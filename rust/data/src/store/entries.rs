@@ -36,7 +36,8 @@
 
 use rayon::prelude::*;
 
-use super::bands::{BAND, Bands};
+use super::RowsMut;
+use super::bands::BAND;
 use super::code::Code;
 use super::codebook::{Codebook, Slot};
 use crate::profile::{MISSING_U16, Scale};
@@ -377,24 +378,31 @@ impl CodedEntries {
         Ok(all)
     }
 
-    /// Writes the codes of features in bands for the rows of `chunk`, the first of which is `first_row`.
-    pub(super) fn fill_bands(&self, chunk: &mut super::Chunk, first_row: usize) {
-        fn fill<C: Code>(bands: &mut Bands<C>, slot: usize, zero: u16, rows: &[u32], codes: &[u16], first_row: usize) {
-            let Some(cells) = bands.iter_mut().nth(slot / BAND) else { return };
+    /// Writes the codes of features in bands into `cells`, the first row of which is `first_row`.
+    pub(super) fn fill_bands(&self, cells: &mut RowsMut<'_>, first_row: usize) {
+        fn fill<C: Code>(
+            bands: &mut [&mut [[C; BAND]]],
+            slot: usize,
+            zero: u16,
+            rows: &[u32],
+            codes: &[u16],
+            first_row: usize,
+        ) {
+            let Some(cells) = bands.get_mut(slot / BAND) else { return };
             cells.iter_mut().for_each(|cell| cell[slot % BAND] = C::from_u16(zero));
             for (&row, &code) in rows.iter().zip(codes) {
                 let code = if code == MISSING_U16 { C::MISSING } else { C::from_u16(code) };
                 cells[row as usize - first_row][slot % BAND] = code;
             }
         }
-        let end = first_row + chunk.rows;
+        let end = first_row + cells.rows;
         for (slot, zero, EntryList { rows, codes }) in &self.bands {
             let place = |row: usize| rows.partition_point(|&other| (other as usize) < row);
             let range = place(first_row)..place(end);
             let (rows, codes) = (&rows[range.clone()], &codes[range]);
             match *slot {
-                Slot::Narrow(slot) => fill(&mut chunk.narrow, slot, *zero, rows, codes, first_row),
-                Slot::Wide(slot) => fill(&mut chunk.wide, slot, *zero, rows, codes, first_row),
+                Slot::Narrow(slot) => fill(&mut cells.narrow, slot, *zero, rows, codes, first_row),
+                Slot::Wide(slot) => fill(&mut cells.wide, slot, *zero, rows, codes, first_row),
                 Slot::Sparse(_) => {}
             }
         }

@@ -4,7 +4,7 @@
 
 use rayon::prelude::*;
 
-use super::bands::{BAND, Bands};
+use super::bands::BAND;
 use super::code::Code;
 use super::codebook::{Codebook, Slot};
 use crate::intake::{Counts, Intake};
@@ -75,7 +75,7 @@ impl<'a> MatrixCoder<'a> {
     pub(super) fn fill<C: Code>(
         &self,
         book: &Codebook,
-        bands: &mut Bands<C>,
+        bands: &mut [&mut [[C; BAND]]],
         first_row: usize,
         wanted: fn(&Slot) -> bool,
     ) -> Result<()> {
