@@ -26,27 +26,6 @@ pub fn prefetch<T>(values: &[T]) {
     }
 }
 
-/// `len` zeros, in large pages where the system has some: a vector of zeros has small pages otherwise.
-///
-/// ```
-/// use ferrank_runtime::pages::zeros;
-///
-/// assert_eq!(zeros::<[u16; 2]>(3), [[0, 0]; 3]);
-/// ```
-pub fn zeros<T: Pod>(len: usize) -> Vec<T> {
-    let mut zeros: Vec<T> = vec![T::zeroed(); len];
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut zeros);
-    let start = bytes.as_ptr().align_offset(LARGE);
-    let whole = bytes.len().saturating_sub(start) / LARGE * LARGE;
-    #[cfg(target_os = "linux")]
-    if whole > 0 {
-        let (start, _) = bytes[start..].split_at_mut(whole);
-        // SAFETY: the pages are within the vector, and the advice leaves what they hold as it is.
-        unsafe { libc::madvise(start.as_mut_ptr().cast(), whole, libc::MADV_HUGEPAGE) };
-    }
-    zeros
-}
-
 /// As many numbers as were requested, 0 at first; what is not touched takes no memory.
 ///
 /// ```
@@ -123,15 +102,5 @@ mod tests {
             assert_eq!(numbers.iter().sum::<f64>(), len as f64);
         }
         assert_eq!(Large::<u64>::default().len(), 0);
-    }
-
-    #[test]
-    fn a_vector_has_the_requested_number_of_zeros() {
-        for len in [0, 1, 511, (1 << 18) - 1, 1 << 20] {
-            let mut numbers = zeros::<[u32; 3]>(len);
-            assert_eq!(numbers, vec![[0; 3]; len]);
-            numbers.fill([1, 2, 3]);
-            assert!(numbers.iter().all(|&number| number == [1, 2, 3]));
-        }
     }
 }
