@@ -18,7 +18,7 @@ use crate::router::Router;
 use crate::scores::{SplitScores, score_size};
 use crate::space::Space;
 use crate::split::tests::arches;
-use crate::tree_buffer::{CodeTest, TreeBuffer};
+use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
 use crate::view::View;
 use ferrank_data::profile::Scale;
 use ferrank_runtime::monitor::Monitor;
@@ -306,7 +306,7 @@ proptest! {
 
 #[test]
 fn codes_copied_together_at_each_size_grow_the_tree_of_the_store() {
-    // More bytes of codes than the outer cache, and two chunks of rows.
+    // More bytes of codes than the outer cache.
     const ROWS: usize = 70_000;
     let mut random = stream(0, Purpose::Node, 0, 0);
     let mut columns: Vec<(String, _)> = (0..61)
@@ -326,6 +326,14 @@ fn codes_copied_together_at_each_size_grow_the_tree_of_the_store() {
     let tree = grown(&coded, &space, &bag, &params);
     check(&coded, &space, &bag, &tree, &params);
     assert!(tree.nodes.len() > 1_000);
+    let in_chunks = coded.in_chunks();
+    assert_eq!((coded.store.chunks.len(), in_chunks.store.chunks.len()), (1, 2));
+    let other = grown(&in_chunks, &in_chunks.space(None), &bag, &params);
+    let splits = |tree: &TreeBuffer| {
+        let of = |split: &BufferedSplit| (split.feature, split.test.clone(), split.missing_left, split.gain.to_bits());
+        tree.splits.iter().map(of).collect::<Vec<_>>()
+    };
+    assert!(splits(&other) == splits(&tree));
 }
 
 #[test]

@@ -81,6 +81,22 @@ impl Coded {
         Coded { batch, profile, problem, store }
     }
 
+    /// The same table, all of whose rows take part, in two chunks.
+    pub(crate) fn in_chunks(&self) -> Self {
+        let (n_rows, monitor) = (self.batch.num_rows(), Monitor::default());
+        let book = Codebook::new(&self.profile, &self.problem, false, "table").unwrap();
+        let part = |(first, end): (usize, usize)| {
+            let batch = self.batch.slice(first, end - first);
+            let source = TableSource::new("part", batch.schema(), vec![batch]).unwrap();
+            let intake = self.intake(&source, &monitor);
+            Part::new(&intake, &book, intake.count().unwrap(), Keep::Memory).unwrap()
+        };
+        let parts = [(0, n_rows / 3), (n_rows / 3, n_rows)].map(part).into();
+        let store = CodeStore::from_parts(book, parts, Keep::Memory).unwrap();
+        let (batch, profile, problem) = (self.batch.clone(), self.profile.clone(), self.problem.clone());
+        Coded { batch, profile, problem, store }
+    }
+
     /// The rows that take part, in up to `n_parts` parts, each a store of its own with the number of its first row.
     pub(crate) fn cut(&self, n_parts: usize) -> Vec<(usize, CodeStore)> {
         let (n_rows, monitor) = (self.batch.num_rows(), Monitor::default());
@@ -124,8 +140,8 @@ impl Coded {
 
     /// Code of a feature in a row; `None` where missing.
     fn code(&self, feature: usize, row: usize) -> Option<u16> {
-        let chunk = &self.store.chunks[row / 65_536];
-        let row = row % 65_536;
+        let number = self.store.firsts.partition_point(|&first| first <= row) - 1;
+        let (chunk, row) = (&self.store.chunks[number], row - self.store.firsts[number]);
         match self.store.slots[feature] {
             Slot::Narrow(slot) => Some(chunk.narrow.column(slot).at(row)).filter(|&c| c != MISSING_U8).map(u16::from),
             Slot::Wide(slot) => Some(chunk.wide.column(slot).at(row)).filter(|&code| code != MISSING_U16),
