@@ -17,10 +17,10 @@ use crate::tree_buffer::{BufferedSplit, CodeTest};
 #[derive(Default)]
 pub(crate) struct TrackedRows<'a> {
     sample: Option<&'a RowSample<'a>>,
-    /// Numbers in the sample, ordered by node.
+    /// Numbers in the sample of the rows that are tracked in this tree, ascending.
+    tracked: Vec<u32>,
+    /// The same, ordered by node.
     rows: Vec<u32>,
-    /// Number of rows that are tracked in this tree.
-    len: usize,
     /// n_targets x rows of the sample; the residuals of the deepest prediction so far, as numbers of entries and values.
     residuals: Vec<Vec<(u32, f64)>>,
     /// True once the tree has a split.
@@ -40,22 +40,22 @@ impl<'a> TrackedRows<'a> {
 
     /// Starts with the rows of the sample that are out of bag; with none of them if `out_of_bag` is `None`.
     pub(crate) fn start(&mut self, out_of_bag: Option<&OutOfBagRows>) {
-        self.rows.clear();
+        self.tracked.clear();
         self.has_split = false;
         if let (Some(sample), Some(out_of_bag)) = (self.sample, out_of_bag) {
             let is_tracked = |&(_, &row): &(u32, &usize)| out_of_bag.contains(row);
-            self.rows.extend((0..).zip(&sample.rows).filter(is_tracked).map(|(number, _)| number));
+            self.tracked.extend((0..).zip(&sample.rows).filter(is_tracked).map(|(number, _)| number));
+            self.rows.clone_from(&self.tracked);
             if sample.criterion.is_partial() {
                 // If the target is known for no row of the bag, the shares of all rows are the prediction.
                 self.predict(0..self.rows.len(), &sample.totals);
             }
         }
-        self.len = self.rows.len();
     }
 
     /// The range of all tracked rows.
     pub(crate) fn all(&self) -> Range<usize> {
-        0..self.len
+        0..self.tracked.len()
     }
 
     /// Moves the rows in `range` that go right behind those that go left. Returns the start of the right side.
@@ -114,8 +114,7 @@ impl<'a> TrackedRows<'a> {
     /// 2l + 3. Rows without the target have no entries.
     pub(crate) fn vectors(&mut self) -> Contribution {
         let Some(sample) = self.sample else { return Contribution::new() };
-        let rows = if self.has_split { &mut self.rows[..self.len] } else { &mut [] };
-        rows.sort_unstable();
+        let rows: &[u32] = if self.has_split { &self.tracked } else { &[] };
         let mut weights: Vec<(u32, f64)> = rows.iter().map(|&row| (row, sample.weights[row as usize])).collect();
         if let Some(groups) = &sample.context.store.groups {
             let group = |&row: &u32| (STRIDE + row, f64::from(groups.of_row[sample.rows[row as usize]]));
@@ -125,8 +124,11 @@ impl<'a> TrackedRows<'a> {
         let n_rows = sample.rows.len();
         for (number, target) in sample.targets.iter().enumerate() {
             let mut entries = Vec::new();
-            for &row in rows.iter().filter(|_| target.outcome.is_some()) {
-                let Some(truth) = &target.truths[row as usize] else { continue };
+            let known = || {
+                let truth = |&row: &u32| Some((row, target.truths[row as usize].as_ref()?));
+                rows.iter().filter(|_| target.outcome.is_some()).filter_map(truth)
+            };
+            for (row, truth) in known() {
                 let mut push = |entry: u32, value: f64| entries.push((entry * STRIDE + row, value));
                 match truth {
                     Truth::Number(value) => push(0, target.guess - value),
@@ -136,8 +138,11 @@ impl<'a> TrackedRows<'a> {
                         push(1, *squares);
                     }
                 }
+            }
+            // After all of the others, so that there is little to sort.
+            for (row, _) in known() {
                 let residuals = &self.residuals[number * n_rows + row as usize];
-                residuals.iter().for_each(|&(entry, value)| push(entry, value));
+                entries.extend(residuals.iter().map(|&(entry, value)| (entry * STRIDE + row, value)));
             }
             entries.sort_unstable_by_key(|&(place, _)| place);
             vectors.push(Vector::sparse(entries));
@@ -150,10 +155,10 @@ impl<'a> TrackedRows<'a> {
 fn part(rows: &mut [u32], range: Range<usize>, goes_left: impl Fn(usize) -> bool) -> usize {
     let mut middle = range.start;
     for position in range {
-        if goes_left(rows[position] as usize) {
-            rows.swap(middle, position);
-            middle += 1;
-        }
+        // Swapped in any case, which avoids an unpredictable branch.
+        let is_left = goes_left(rows[position] as usize);
+        rows.swap(middle, position);
+        middle += usize::from(is_left);
     }
     middle
 }
