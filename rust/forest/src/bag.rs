@@ -238,10 +238,17 @@ impl Bag {
         for _ in 0..draws {
             self.drawn[random.random_range(0..size) as usize] += 1;
         }
-        for (row, &count) in self.drawn.iter().enumerate().filter(|&(_, &count)| count > 0) {
-            self.rows.push((first + row) as u32);
-            self.counts.push(count);
+        let Bag { rows, counts, drawn, .. } = self;
+        let mut end = rows.len();
+        rows.resize(end + drawn.len(), 0);
+        counts.resize(end + drawn.len(), 0);
+        for (row, &count) in (first as u32..).zip(&*drawn) {
+            // Written in any case, which avoids an unpredictable branch.
+            (rows[end], counts[end]) = (row, count);
+            end += usize::from(count > 0);
         }
+        rows.truncate(end);
+        counts.truncate(end);
     }
 }
 

@@ -174,24 +174,6 @@ impl Criterion {
         }
     }
 
-    /// The pair of `row` of `block`.
-    #[inline(always)]
-    pub(crate) fn pair_of_row(&self, block: &Block, row: usize) -> Pair {
-        match self.layout() {
-            PairLayout::Component => [1.0, block.dense(row)[0]],
-            PairLayout::Classes(fields) => {
-                let class = block.indicators(row)[0];
-                let mut pair = [fields.example(), 0.0];
-                if let Some((number, unit)) = fields.unit(class as usize) {
-                    pair[number] += unit;
-                }
-                pair
-            }
-            PairLayout::Weighted(field) => [field.weighted_number(1.0, block.weight(row)), block.dense(row)[0]],
-            PairLayout::Two(field) => [field.number(1.0, block.dense(row)[0]), block.dense(row)[1]],
-        }
-    }
-
     /// Adds the examples whose sums are in `pair`.
     #[inline(always)]
     pub(crate) fn add_pair(&self, sums: &mut [f64], pair: Pair) {

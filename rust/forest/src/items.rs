@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::bag::Bag;
+use super::criterion::Criterion;
 use super::pairs::{Pair, PairLayout};
+use super::space::Block;
 use super::split::examples::Examples;
 use super::split::single;
 use super::tree_buffer::{CodeTest, MissingSide, NodeTest};
@@ -67,15 +69,32 @@ impl Items {
         }
     }
 
-    /// Makes pairs with this `layout` of the examples in `range`, which are not yet pairs. `of_row` gives the pair of a row
-    /// of multiplicity 1.
-    pub(super) fn make_pairs(&mut self, range: Range<usize>, layout: Option<PairLayout>, of_row: impl Fn(u32) -> Pair) {
-        self.layout = layout;
+    /// Makes pairs of the examples in `range`, which are not yet pairs; `block` has the values of their rows.
+    pub(super) fn make_pairs(&mut self, range: Range<usize>, criterion: &Criterion, block: &Block) {
+        self.layout = criterion.pair_layout();
+        match self.layout.expect("pairs hold the sums of examples") {
+            PairLayout::Component => self.fill_pairs(range, |row| [1.0, block.dense(row)[0]]),
+            PairLayout::Classes(fields) => {
+                let of_class = fields.pairs_of_classes();
+                self.fill_pairs(range, |row| of_class[*block.class(row) as usize]);
+            }
+            PairLayout::Weighted(field) => {
+                self.fill_pairs(range, |row| [field.weighted_number(1.0, block.weight(row)), block.dense(row)[0]]);
+            }
+            PairLayout::Two(field) => {
+                self.fill_pairs(range, |row| [field.number(1.0, block.dense(row)[0]), block.dense(row)[1]]);
+            }
+        }
+    }
+
+    /// Sets the pairs of the examples in `range`. `of_row` gives the pair of a row of multiplicity 1.
+    #[inline(always)]
+    fn fill_pairs(&mut self, range: Range<usize>, of_row: impl Fn(usize) -> Pair) {
         self.pairs.resize(self.rows.len().max(self.pairs.len()), Pair::default());
         let examples = self.rows[range.clone()].iter().zip(&self.counts[range.clone()]);
         for (pair, (&row, &count)) in self.pairs[range].iter_mut().zip(examples) {
             let count = f64::from(count);
-            *pair = of_row(row).map(|number| count * number);
+            *pair = of_row(row as usize).map(|number| count * number);
         }
     }
 

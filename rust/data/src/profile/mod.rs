@@ -764,7 +764,7 @@ impl NominalProfile {
     fn check(&self) -> Result<()> {
         if self.counts.len() > MAX_CATEGORIES {
             return Err(Error::Data(format!(
-                "more than {MAX_CATEGORIES} categories were found; drop the column, or give it as numbers"
+                "more than {MAX_CATEGORIES} categories were found; merge rare ones, drop the column, or give it as numbers"
             )));
         }
         Ok(())

@@ -210,8 +210,7 @@ impl Grower<'_> {
         if let KnownSums::Any(start) = pending.sums {
             self.totals.truncate(start);
         }
-        let (criterion, block) = (&self.criterion, view.block);
-        self.items.make_pairs(pending.examples.clone(), self.layout, |row| criterion.pair_of_row(block, row as usize));
+        self.items.make_pairs(pending.examples.clone(), &self.criterion, view.block);
         pending.sums = KnownSums::Single(self.items.node(pending.examples.clone()));
         swap(&mut self.kernels, &mut self.other_kernels);
         let done = self.subtree(view, stage, pending);

@@ -89,6 +89,18 @@ impl ClassFields {
         pair
     }
 
+    /// The pair of an example of each class.
+    pub(crate) fn pairs_of_classes(self) -> Vec<Pair> {
+        let of_class = |class| {
+            let mut pair = [self.example(), 0.0];
+            if let Some((number, unit)) = self.unit(class) {
+                pair[number] += unit;
+            }
+            pair
+        };
+        (0..self.n_classes()).map(of_class).collect()
+    }
+
     /// The number of examples with this first number.
     #[inline(always)]
     pub(crate) fn count(self, first: f64) -> f64 {

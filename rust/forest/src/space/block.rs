@@ -10,7 +10,7 @@ pub(crate) struct Block {
     pub(crate) dense: Vec<f64>,
     /// n_rows row weights; empty if all are 1.
     pub(crate) weights: Vec<f64>,
-    /// n_rows + 1 offsets into `indicators`; empty if there are no indicators.
+    /// n_rows + 1 offsets into `indicators`; empty if each row has one indicator, as with classes, or none.
     pub(crate) starts: Vec<usize>,
     /// Numbers of the indicators that are 1, row after row, ascending within a row.
     pub(crate) indicators: Vec<u32>,
@@ -33,9 +33,23 @@ impl Block {
     #[inline(always)]
     pub(crate) fn indicators(&self, row: usize) -> &[u32] {
         if self.starts.is_empty() {
-            return &[];
+            return self.indicators.get(row..row + 1).unwrap_or(&[]);
         }
         &self.indicators[self.starts[row]..self.starts[row + 1]]
+    }
+
+    /// The number of indicators that are 1 in `n` rows, on average.
+    pub(crate) fn mean_indicators(&self, n: usize) -> usize {
+        match self.starts.len() {
+            0 => n.min(self.indicators.len()),
+            ends => self.indicators.len() * n / (ends - 1),
+        }
+    }
+
+    /// The only indicator of `row` that is 1, where they are the classes of a target: fewer look-ups than for any indicators.
+    #[inline(always)]
+    pub(crate) fn class(&self, row: usize) -> &u32 {
+        &self.indicators[row]
     }
 
     /// Copies the values of `rows`, in that order, into `to`.
@@ -52,7 +66,9 @@ impl Block {
         if !self.weights.is_empty() {
             to.weights.extend(rows.iter().map(|&row| self.weights[row as usize]));
         }
-        if !self.starts.is_empty() {
+        if self.starts.is_empty() && !self.indicators.is_empty() {
+            to.indicators.extend(rows.iter().map(|&row| self.class(row as usize)));
+        } else if !self.starts.is_empty() {
             to.starts.push(0);
             for &row in rows {
                 to.indicators.extend_from_slice(self.indicators(row as usize));

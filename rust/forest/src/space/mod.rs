@@ -143,7 +143,7 @@ impl Space {
 
     /// Returns true if the values of all rows are in the block.
     pub(crate) fn is_held(&self) -> bool {
-        self.block.width > 0 || !self.block.starts.is_empty()
+        self.block.width > 0 || !self.block.starts.is_empty() || !self.block.indicators.is_empty()
     }
 
     /// A block with the values of `row` of `columns`, the columns of the store, and the place of the row there. `one` is
@@ -201,8 +201,10 @@ impl Space {
         if self.listed.is_empty() {
             return;
         }
-        block.starts.reserve_exact(rows.len() + 1);
-        block.starts.push(0);
+        if !self.is_classes {
+            block.starts.reserve_exact(rows.len() + 1);
+            block.starts.push(0);
+        }
         for row in rows {
             for (origin, indicators) in &self.listed {
                 let mut add = |place: usize| match indicators.get(place) {
@@ -217,7 +219,9 @@ impl Space {
                     }
                 }
             }
-            block.starts.push(block.indicators.len());
+            if !self.is_classes {
+                block.starts.push(block.indicators.len());
+            }
         }
     }
 
@@ -244,8 +248,8 @@ impl Space {
     /// Bytes that the components of a row take with `n_listed` indicators.
     fn bytes_of(&self, n_listed: usize) -> usize {
         let listed = size_of::<u32>() * n_listed;
-        let indicators = if self.listed.is_empty() { 0 } else { size_of::<usize>() + listed };
-        size_of::<f64>() * (self.width() + usize::from(self.is_weighted())) + indicators
+        let starts = if self.listed.is_empty() || self.is_classes { 0 } else { size_of::<usize>() };
+        size_of::<f64>() * (self.width() + usize::from(self.is_weighted())) + starts + listed
     }
 
     /// The layout of counts and row weights in one number, or of counts and the first component if rows weigh 1.

@@ -172,8 +172,7 @@ impl Kernels {
 
 /// Returns true if adding up `n` examples by code is estimated to be faster than adding them up in order.
 fn uses_sums(criterion: &Criterion, block: &Block, n: usize, n_codes: usize) -> bool {
-    let labels = if block.starts.is_empty() { 0 } else { block.indicators.len() * n / (block.starts.len() - 1) };
-    let adding = n * (2 + criterion.width()) + labels;
+    let adding = n * (2 + criterion.width()) + block.mean_indicators(n);
     let walking = n_codes * criterion.len();
     adding >= 4 * walking && 8 * walking <= MOST_SUM_BYTES && criterion.width() <= MOST_SUMMED
 }

@@ -2,6 +2,8 @@
 //!
 //! Labels are counted by code as integers, and counts are added up code by code. Examples need not be sorted.
 
+use std::slice::from_ref;
+
 use pulp::Simd;
 
 use super::examples::Examples;
@@ -58,7 +60,10 @@ impl LabelBins {
         let width = criterion.indicator_weight.len().next_multiple_of(2 * STEP);
         self.examples.resize(n_codes, 0);
         self.labels.resize(n_codes * width, 0);
-        self.count(examples, codes, width);
+        match criterion.is_classes {
+            true => self.count(examples, codes, width, |row| from_ref(examples.block.class(row))),
+            false => self.count(examples, codes, width, |row| examples.block.indicators(row)),
+        }
         let LabelBins { examples, labels, left, sums, totals, omega, .. } = self;
         sums.resize(width, 0.0);
         totals.clear();
@@ -109,7 +114,10 @@ impl LabelBins {
         let Search { criterion, examples, codes, n_codes, node, constraint, missing } = search;
         self.examples.resize(n_codes, 0);
         self.few.resize(n_codes * STEP, 0.0);
-        self.count_few(examples, codes);
+        match criterion.is_classes {
+            true => self.count_few(examples, codes, |row| from_ref(examples.block.class(row))),
+            false => self.count_few(examples, codes, |row| examples.block.indicators(row)),
+        }
         let (mut totals, mut omega) = ([0.0; STEP], [0.0; STEP]);
         for (label, &count) in criterion.indicators(&node.total).iter().enumerate() {
             totals[label] = count;
@@ -148,28 +156,34 @@ impl LabelBins {
         }
     }
 
-    /// Counts examples and at most [`STEP`] labels code by code.
+    /// Counts examples and at most [`STEP`] labels code by code. `labels_of` gives the labels of a row.
     #[inline(never)]
-    fn count_few<C: Code>(&mut self, examples: Examples<'_>, codes: &[C]) {
+    fn count_few<'a, C: Code>(&mut self, examples: Examples<'a>, codes: &[C], labels_of: impl Fn(usize) -> &'a [u32]) {
         let (examples_by_code, labels_by_code) = (&mut self.examples[..], self.few.as_chunks_mut::<STEP>().0);
         for ((&row, &count), code) in examples.rows.iter().zip(examples.counts).zip(codes) {
             let code = code.index();
             examples_by_code[code] += count;
-            for &label in examples.block.indicators(row as usize) {
+            for &label in labels_of(row as usize) {
                 labels_by_code[code][label as usize % STEP] += f64::from(count);
             }
         }
     }
 
-    /// Counts examples and labels code by code.
+    /// Counts examples and labels code by code. `labels_of` gives the labels of a row.
     #[inline(never)]
-    fn count<C: Code>(&mut self, examples: Examples<'_>, codes: &[C], width: usize) {
+    fn count<'a, C: Code>(
+        &mut self,
+        examples: Examples<'a>,
+        codes: &[C],
+        width: usize,
+        labels_of: impl Fn(usize) -> &'a [u32],
+    ) {
         let (examples_by_code, labels_by_code) = (&mut self.examples[..], &mut self.labels[..]);
         for ((&row, &count), code) in examples.rows.iter().zip(examples.counts).zip(codes) {
             let code = code.index();
             examples_by_code[code] += count;
             let labels = &mut labels_by_code[code * width..][..width];
-            for &label in examples.block.indicators(row as usize) {
+            for &label in labels_of(row as usize) {
                 labels[label as usize] += count;
             }
         }

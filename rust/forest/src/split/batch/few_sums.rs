@@ -81,7 +81,7 @@ impl FewSums {
     fn take_classes(&mut self, examples: Examples<'_>) {
         let FewSums { addends, order, classes } = self;
         order.clear();
-        let class_of = |row: u32| examples.block.indicators(row as usize)[0];
+        let class_of = |row: u32| *examples.block.class(row as usize);
         order.extend((0..).zip(examples.rows).map(|(position, &row)| class_of(row) * gram::MOST as u32 + position));
         order.sort_unstable();
         classes.clear();

@@ -94,13 +94,14 @@ impl Examples {
             block.weights = self.weights.iter().map(|&weight| weight as f64).collect();
         }
         if !self.omega.is_empty() {
-            block.starts.push(0);
+            let mut starts = vec![0];
             for labels in &self.labels {
                 block
                     .indicators
                     .extend((0..).zip(labels).filter(|(_, has)| **has == Some(true)).map(|(label, _)| label));
-                block.starts.push(block.indicators.len());
+                starts.push(block.indicators.len());
             }
+            block.starts = if self.is_classes() { Vec::new() } else { starts };
         }
         block
     }
