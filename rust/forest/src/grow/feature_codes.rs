@@ -7,7 +7,7 @@ use crate::context::GrowContext;
 use crate::pairs::Pair;
 use crate::params::Ensemble;
 use crate::split::batch::Batch;
-use crate::split::nominal::lighter;
+use crate::split::nominal::lighter_side;
 use crate::split::random_test::random_side;
 use crate::tree_buffer::{CodeTest, MissingSide, NodeTest};
 use ferrank_data::profile::{Coding, Scale};
@@ -228,26 +228,49 @@ impl<'a> FeatureTable<'a> {
     }
 }
 
-/// The test that parts the categories whose ranks are up to `highest` from the others. `ranks`, `codes` and `pairs` have an
-/// item for each example.
-pub(super) fn subset_up_to<C: Code>(
-    ranks: &[f64],
-    highest: f64,
-    codes: impl Iterator<Item = C>,
-    pairs: &[Pair],
-) -> NodeTest {
-    let (mut sides, mut weights) = ([Vec::new(), Vec::new()], [0.0; 2]);
-    for ((&rank, code), pair) in ranks.iter().zip(codes).zip(pairs) {
-        let side = usize::from(rank > highest);
-        sides[side].push(code.index() as u16);
-        weights[side] += pair[0];
+/// Sets of the codes on either side of a test; a buffer. Trees on 10 categories are 1.1x faster than with sorted codes.
+#[derive(Default)]
+pub(super) struct CodeSets {
+    /// A bit for each code, twice.
+    sides: [Vec<u64>; 2],
+}
+
+impl CodeSets {
+    /// The test that parts the categories whose ranks are up to `highest` from the others. `ranks`, `codes`, which are below
+    /// `n_codes`, and `pairs` have an item for each example.
+    pub(super) fn subset_up_to<C: Code>(
+        &mut self,
+        n_codes: usize,
+        (ranks, highest): (&[f64], f64),
+        codes: impl Iterator<Item = C>,
+        pairs: &[Pair],
+    ) -> NodeTest {
+        for side in &mut self.sides {
+            side.clear();
+            side.resize(n_codes.div_ceil(64), 0);
+        }
+        let mut weights = [0.0; 2];
+        for ((&rank, code), pair) in ranks.iter().zip(codes).zip(pairs) {
+            let (side, code) = (usize::from(rank > highest), code.index());
+            self.sides[side][code / 64] |= 1 << (code % 64);
+            weights[side] += pair[0];
+        }
+        let lowest = || self.sides.each_ref().map(|side| members(side).next());
+        let lighter = lighter_side(weights.map(|count| [count; 2]), lowest);
+        NodeTest::new(CodeTest::Subset(members(&self.sides[lighter]).collect()))
     }
-    for side in &mut sides {
-        side.sort_unstable();
-        side.dedup();
-    }
-    let [one, other] = &sides;
-    NodeTest::new(CodeTest::Subset(lighter(weights.map(|count| [count; 2]), one, other)))
+}
+
+/// The codes in a set of bits, ascending.
+fn members(set: &[u64]) -> impl Iterator<Item = u16> {
+    set.iter().enumerate().flat_map(|(word, &bits)| {
+        let mut left = bits;
+        std::iter::from_fn(move || {
+            let code = (left != 0).then(|| (word * 64) as u16 + left.trailing_zeros() as u16);
+            left &= left.wrapping_sub(1);
+            code
+        })
+    })
 }
 
 /// Writes the key of each of `codes`. Returns true if they vary.

@@ -115,7 +115,15 @@ impl FeatureSearch<'_> {
                 let subset = match open {
                     NodeTotals::Single(node) if !at_random => {
                         let (codes, categories) = (codes.iter().copied(), &mut buffers.categories);
-                        single::best_subset(arch, (codes, n_codes), examples.pairs, node, constraint, bins, categories)
+                        single::best_subset(
+                            arch,
+                            (codes, n_codes),
+                            examples.pairs,
+                            node,
+                            constraint,
+                            bins,
+                            (categories, 0.0),
+                        )
                     }
                     _ => {
                         present.open(criterion, examples, codes, n_codes);

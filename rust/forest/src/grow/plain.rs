@@ -11,7 +11,7 @@ use std::convert::Infallible;
 
 use super::feature_codes::NOT_SPARSE;
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode, TestSource};
-use crate::candidates::Candidate;
+use crate::candidates::{Candidate, SplitCandidates};
 use crate::criterion::contrast;
 use crate::pairs::PairLayout;
 use crate::params::Ensemble;
@@ -151,7 +151,7 @@ impl Grower<'_> {
             Ok(varies)
         })?;
         let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
-        let mut enter = |feature: u32, found: Option<(f64, NodeTest)>| {
+        let enter = |candidates: &mut SplitCandidates<_>, feature: u32, found: Option<(f64, NodeTest)>| {
             if let Some((gain, test)) = found {
                 candidates.push(Candidate { gain, feature, test: TestSource::Alone(test) });
             }
@@ -161,6 +161,7 @@ impl Grower<'_> {
         for &feature in &*alone {
             context.check_large(rows.len())?;
             let n_codes = features.n_codes(feature);
+            let categories = (&mut *categories, candidates.floor());
             let found = match (features.slot(feature), features.is_nominal(feature)) {
                 (Slot::Narrow(slot), false) => {
                     let codes = (u8::of(chunk).column(slot).codes(rows), n_codes);
@@ -181,7 +182,7 @@ impl Grower<'_> {
                 }
                 (Slot::Sparse(_), _) => unreachable!("{NOT_SPARSE}"),
             };
-            enter(feature, found);
+            enter(candidates, feature, found);
         }
         for group in side_by_side.chunks(single::SIDE_BY_SIDE) {
             let columns: [_; single::SIDE_BY_SIDE] =
@@ -192,15 +193,12 @@ impl Grower<'_> {
             }
             for (number, &(feature, _)) in group.iter().enumerate() {
                 let n_codes = features.n_codes(feature);
-                enter(
-                    feature,
-                    match features.is_nominal(feature) {
-                        false => histograms.best_cut(arch, number, n_codes, node, constraint).map(of_cut),
-                        true => {
-                            histograms.best_subset(arch, number, n_codes, node, constraint, categories).map(of_subset)
-                        }
-                    },
-                );
+                let categories = (&mut *categories, candidates.floor());
+                let found = match features.is_nominal(feature) {
+                    false => histograms.best_cut(arch, number, n_codes, node, constraint).map(of_cut),
+                    true => histograms.best_subset(arch, number, n_codes, node, constraint, categories).map(of_subset),
+                };
+                enter(candidates, feature, found);
             }
         }
         let found = candidates.best(params.ties, &mut random);

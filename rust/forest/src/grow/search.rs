@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::feature_codes::subset_up_to;
 use super::feature_search::FeatureSearch;
 use super::state::{Buffers, Grower, NodeTotals, PendingNode, TestSource};
 use crate::candidates::{Candidate, SplitCandidates};
@@ -88,12 +87,19 @@ impl Grower<'_> {
             return context.test_of(&cut);
         }
         let ranks = batch.keys(cut.feature).expect("the feature is a candidate");
-        let pairs = &pairs[range];
+        let (pairs, ranks, n_codes) = (&pairs[range], (ranks, cut.key), features.n_codes(cut.feature));
         match features.slot(cut.feature) {
-            Slot::Narrow(slot) => subset_up_to(ranks, cut.key, narrow.take(view, slot, rows).iter().copied(), pairs),
-            Slot::Wide(slot) => subset_up_to(ranks, cut.key, wide.take(view, slot, rows).iter().copied(), pairs),
+            Slot::Narrow(slot) => {
+                let codes = narrow.take(view, slot, rows).iter().copied();
+                buffers.code_sets.subset_up_to(n_codes, ranks, codes, pairs)
+            }
+            Slot::Wide(slot) => {
+                let codes = wide.take(view, slot, rows).iter().copied();
+                buffers.code_sets.subset_up_to(n_codes, ranks, codes, pairs)
+            }
             Slot::Sparse(number) => {
-                subset_up_to(ranks, cut.key, wide.take_sparse(view, number, rows).iter().copied(), pairs)
+                let codes = wide.take_sparse(view, number, rows).iter().copied();
+                buffers.code_sets.subset_up_to(n_codes, ranks, codes, pairs)
             }
         }
     }

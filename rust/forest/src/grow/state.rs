@@ -5,7 +5,7 @@ use std::ops::Range;
 use ferrank_data::store::{Chunk, Slot, Stored};
 use pulp::Arch;
 
-use super::feature_codes::FeatureTable;
+use super::feature_codes::{CodeSets, FeatureTable};
 use super::node_entries::NodeEntries;
 use crate::candidates::SplitCandidates;
 use crate::context::GrowContext;
@@ -217,6 +217,7 @@ pub(super) struct Buffers {
     pub(super) scratch: scan::Scratch,
     pub(super) present: PresentCategories,
     pub(super) categories: single::Categories,
+    pub(super) code_sets: CodeSets,
     /// n_codes; true for the codes of a subset that goes left.
     pub(super) goes_left: Vec<bool>,
     pub(super) batch: Batch,
@@ -253,6 +254,7 @@ impl Buffers {
             scratch: scan::Scratch::new(criterion),
             present: PresentCategories::default(),
             categories: single::Categories::default(),
+            code_sets: CodeSets::default(),
             goes_left: Vec::new(),
             batch: Batch::default(),
             histograms: single::Histograms::new(),

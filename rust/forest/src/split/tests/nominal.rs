@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
 
@@ -10,7 +11,7 @@ use crate::pairs::{Pair, PairLayout};
 use crate::split::SplitConstraint;
 use crate::split::batch::Batch;
 use crate::split::examples;
-use crate::split::nominal::{PresentCategories, Subset};
+use crate::split::nominal::{PresentCategories, Subset, in_order, noise};
 use crate::split::single::{Bins, Categories, Node, best_subset};
 
 const ANY: SplitConstraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
@@ -153,7 +154,7 @@ proptest! {
         let (mut bins, mut categories) = (Bins::new(n_codes.into()), Categories::default());
         for arch in arches() {
             let codes = (examples.codes.iter().copied(), n_codes.into());
-            let found = best_subset(arch, codes, &pairs, node, constraint, &mut bins, &mut categories);
+            let found = best_subset(arch, codes, &pairs, node, constraint, &mut bins, (&mut categories, 0.0));
             prop_assert!(found.iter().all(|found| found.n_present == examples.present().len()));
             check(&examples, found.clone(), expected.clone())?;
             if pairs.len() <= Batch::most_examples(arch) {
@@ -234,4 +235,27 @@ fn among_many_categories_labels_count_as_much_as_they_weigh() {
     let found = open(&examples, n).best(&examples.criterion(), ANY).unwrap();
     let side = first(found.codes[0]);
     assert_eq!(found.codes, (0..n_codes).filter(|&code| first(code) == side).collect::<Vec<_>>());
+}
+
+proptest! {
+    #[test]
+    fn positions_are_ordered_by_keys_and_those_of_keys_that_tie_by_their_numbers(
+        keys in vec((-3..3i32, prop_oneof![Just(0.0), -4.0..4.0, -1e4..1e4]), 0..300),
+        relative in any::<bool>(),
+    ) {
+        // The other numbers are steps of rounding errors.
+        let key = |&(value, steps): &(i32, f64)| match relative {
+            true => f64::from(value) * (1.0 + steps * f64::EPSILON),
+            false => f64::from(value) + steps * 1e-12,
+        };
+        let keys: Vec<f64> = keys.iter().map(key).collect();
+        let mut expected: Vec<u64> = (0..keys.len() as u64).collect();
+        let at = |position: u64| keys[position as usize];
+        expected.sort_by(|&a, &b| at(a).total_cmp(&at(b)));
+        let noise = noise(keys.iter().fold(0.0, |most: f64, key| most.max(key.abs())));
+        expected.chunk_by_mut(|&a, &b| at(b) - at(a) <= noise).for_each(<[u64]>::sort_unstable);
+        let mut order = vec![7];
+        in_order(&keys, &mut order);
+        prop_assert_eq!(order, expected);
+    }
 }
