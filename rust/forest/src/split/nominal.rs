@@ -294,11 +294,8 @@ pub(crate) fn in_order(keys: &[f64], order: &mut Vec<u64>) {
     order.extend((0..).zip(keys).map(|(position, &key)| ascending(key) & !of_position | position));
     order.sort_unstable();
     order.iter_mut().for_each(|number| *number &= of_position);
+    // Keys with the same first bits, 36 of the fraction at least, are equal by this measure.
     let key = |position: u64| keys[position as usize];
-    let exactly = |a: &u64, b: &u64| key(*a).total_cmp(&key(*b)).then(a.cmp(b));
-    if !order.is_sorted_by(|a, b| exactly(a, b).is_lt()) {
-        order.sort_unstable_by(exactly);
-    }
     let noise = noise(keys.iter().fold(0.0, |most: f64, key| most.max(key.abs())));
     for same in order.chunk_by_mut(|&a, &b| key(b) - key(a) <= noise) {
         if !same.is_sorted() {
