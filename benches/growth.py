@@ -87,6 +87,10 @@ def cost(fit: Callable[[int], object], *, wall: bool) -> tuple[float, float]:
     n_trees = max(2, round(LEAST_SECONDS / max(one.cpu / 4, 1e-3)))
     while True:
         few, many = fastest(partial(fit, 1), partial(fit, n_trees + 1))
+        # A long set-up has noise that a few trees do not stand out from.
+        if many.cpu < 1.5 * few.cpu:
+            n_trees *= 2
+            continue
         try:
             apart = (
                 told_apart(few.wall, many.wall, n_trees) if wall else told_apart(few.cpu, many.cpu, n_trees)
