@@ -71,12 +71,11 @@ pub(crate) fn lighter(sides: [[f64; 2]; 2], one: &[u16], other: &[u16]) -> Vec<u
 /// The number of the lighter side as [`lighter`] chooses it; `lowest` gives the lowest code of each side.
 pub(crate) fn lighter_side<T: Ord>(sides: [[f64; 2]; 2], lowest: impl FnOnce() -> [T; 2]) -> usize {
     let [[weight, examples], [other_weight, other_examples]] = sides;
-    let order = weight.total_cmp(&other_weight).then(examples.total_cmp(&other_examples));
-    let is_one = order.then_with(|| {
+    let order = weight.total_cmp(&other_weight).then(examples.total_cmp(&other_examples)).then_with(|| {
         let [one, other] = lowest();
         one.cmp(&other)
     });
-    usize::from(is_one != Ordering::Less)
+    usize::from(order != Ordering::Less)
 }
 
 /// The categories present in a node, with the sums of each.
@@ -286,8 +285,8 @@ fn by_key(keys: Vec<f64>) -> Vec<usize> {
 /// Sets `order` to the positions of `keys` by ascending key. Keys that differ only by rounding count as equal; their
 /// positions ascend.
 ///
-/// Integers are sorted: the first bits of a key, then its position. Trees on 100 categories are 1.14x faster (100k x 20) than
-/// with comparisons of keys.
+/// Integers are sorted: the first bits of a key, then its position. With this, and with lists of the codes of only those
+/// subsets that may win, trees on 100 categories are 1.14x faster (100k x 20).
 pub(crate) fn in_order(keys: &[f64], order: &mut Vec<u64>) {
     let of_position = keys.len().next_power_of_two() as u64 - 1;
     order.clear();
