@@ -216,7 +216,7 @@ impl Part {
 }
 
 /// The height of chunks in memory. Upper nodes are searched faster where all rows are in one chunk: 1.09x down to depth 6
-/// (100k x 50), at least 1.15x on 10M x 20. What is then made chunk by chunk should take little of the memory.
+/// (100k x 50). What is then made chunk by chunk should take little of the memory.
 fn held_height(intake: &Intake<'_>, book: &Codebook, rows: usize) -> usize {
     let is_little = || rows * book.row_bytes() <= Budget::new(intake.memory).left() / MOST_SHARE;
     if rows <= CHUNK_ROWS || is_little() { rows } else { CHUNK_ROWS }
