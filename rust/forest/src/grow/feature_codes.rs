@@ -231,7 +231,7 @@ impl<'a> FeatureTable<'a> {
 /// Sets of the codes on either side of a test; a buffer. Trees on 10 categories are 1.1x faster than with sorted codes.
 #[derive(Default)]
 pub(super) struct CodeSets {
-    /// A bit for each code, twice.
+    /// For each side, a bit for each code.
     sides: [Vec<u64>; 2],
 }
 

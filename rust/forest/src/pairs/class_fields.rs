@@ -91,14 +91,8 @@ impl ClassFields {
 
     /// The pair of an example of each class.
     pub(crate) fn pairs_of_classes(self) -> Vec<Pair> {
-        let of_class = |class| {
-            let mut pair = [self.example(), 0.0];
-            if let Some((number, unit)) = self.unit(class) {
-                pair[number] += unit;
-            }
-            pair
-        };
-        (0..self.n_classes()).map(of_class).collect()
+        let classes = 0..self.n_classes();
+        classes.clone().map(|class| self.pair(1.0, classes.clone().map(|other| f64::from(other == class)))).collect()
     }
 
     /// The number of examples with this first number.

@@ -56,9 +56,10 @@ impl Subset {
     }
 }
 
-/// The codes, ascending, of the lighter of two sides, of which the weight and the number of examples are given. If both weigh
-/// the same, it is the side with fewer examples, or with the lowest code: if the means of the target decided, predictions for
-/// categories that the node lacks would be biased.
+/// The codes of the lighter of two sides, ascending. `sides` has the weight and the number of examples of each side. If both
+/// sides have the same weight, the side with fewer examples is taken; if these are equal, too, the side with the lowest code.
+/// The means of the target must not decide, because a category without examples in the node goes to the other side, and its
+/// predictions would be biased.
 pub(crate) fn lighter(sides: [[f64; 2]; 2], one: &[u16], other: &[u16]) -> Vec<u16> {
     let mut codes = match lighter_side(sides, || [one, other].map(|codes| codes.iter().min())) {
         0 => one.to_vec(),
