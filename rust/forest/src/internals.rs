@@ -48,7 +48,8 @@ impl Single {
     /// Gain of the best cut.
     pub fn best_cut(&mut self) -> Option<f64> {
         let Single { arch, codes, pairs, node, bins } = self;
-        single::best_cut(*arch, (codes.iter().copied(), 255), pairs, *node, CONSTRAINT, bins).map(|cut| cut.gain)
+        single::best_cut(*arch, (codes.iter().copied(), 255), pairs.iter().copied(), *node, CONSTRAINT, bins)
+            .map(|cut| cut.gain)
     }
 
     /// Gain of the cut at `cut`.

@@ -113,8 +113,33 @@ impl Items {
     /// The node with the examples in `range`, which are pairs.
     #[inline]
     pub(super) fn node(&self, range: Range<usize>) -> single::Node {
-        let layout = self.layout.expect("the examples are pairs");
-        single::Node::new(&self.pairs[range], layout)
+        single::Node::new(&self.pairs[range], self.pair_layout())
+    }
+
+    /// The same, where `pairs` has the pair of each row.
+    #[inline]
+    pub(super) fn node_by_row(&self, range: Range<usize>, pairs: &[Pair]) -> single::Node {
+        let rows = &self.rows[range];
+        single::Node::of(rows.len(), |i| pairs[rows[i] as usize], self.pair_layout())
+    }
+
+    fn pair_layout(&self) -> PairLayout {
+        self.layout.expect("the examples are pairs")
+    }
+
+    /// Writes the pair of each row of the examples in `range` into `pairs`, which has a place for each of `n_rows` rows.
+    pub(super) fn spread_pairs(&self, range: Range<usize>, n_rows: usize, pairs: &mut Vec<Pair>) {
+        pairs.resize(n_rows.max(pairs.len()), Pair::default());
+        for (&row, &pair) in self.rows[range.clone()].iter().zip(&self.pairs[range]) {
+            pairs[row as usize] = pair;
+        }
+    }
+
+    /// Takes the pairs of the examples in `range` from `pairs`, which has the pair of each row.
+    pub(super) fn collect_pairs(&mut self, range: Range<usize>, pairs: &[Pair]) {
+        for (own, &row) in self.pairs[range.clone()].iter_mut().zip(&self.rows[range]) {
+            *own = pairs[row as usize];
+        }
     }
 
     pub(super) fn examples<'a>(&'a self, range: Range<usize>, view: View<'a>) -> Examples<'a> {
@@ -180,6 +205,22 @@ impl Items {
     ) -> usize {
         let spilled = grown(&mut spill.rows, &mut spill.pairs, range.len());
         part((&mut self.rows[range.clone()], &mut self.pairs[range]), spilled, goes_left)
+    }
+
+    /// The same; if pairs are `by_row`, they stay where they are.
+    pub(super) fn divide(
+        &mut self,
+        range: Range<usize>,
+        by_row: bool,
+        spill: &mut Items,
+        goes_left: impl Fn(usize, u32) -> bool,
+    ) -> usize {
+        if !by_row {
+            return self.partition_pairs(range, spill, goes_left);
+        }
+        let (mut nothing, mut spilled_nothing) = (vec![(); range.len()], Vec::new());
+        let spilled = grown(&mut spill.rows, &mut spilled_nothing, range.len());
+        part((&mut self.rows[range], &mut nothing), spilled, goes_left)
     }
 }
 

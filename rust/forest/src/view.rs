@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use super::pairs::Pair;
 use super::space::Block;
 use ferrank_data::store::bands::{BAND, Bands, Column};
 use ferrank_data::store::{Chunk, Code, CodeStore, SparseCodes, Stored};
@@ -29,6 +30,8 @@ pub(crate) struct View<'a> {
     pub(crate) block: &'a Block,
     /// The number of each row in the store, if it is kept; empty for the store itself.
     origin: &'a [u32],
+    /// The pair of each row of the bag, for nodes whose examples do not have them in their own order.
+    pub(crate) pairs: &'a [Pair],
     /// The codes of sparse features in all rows of the store.
     sparse: Option<&'a SparseCodes>,
 }
@@ -42,6 +45,7 @@ impl<'a> View<'a> {
             base: 0,
             block,
             origin: &[],
+            pairs: &[],
             sparse: store.sparse.as_deref(),
         }
     }
@@ -58,12 +62,17 @@ impl<'a> View<'a> {
 
     /// Rows that were copied together, without sparse features.
     pub(crate) fn from_chunk(chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
-        View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin, sparse: None }
+        View { chunks: std::slice::from_ref(chunk), firsts: &[0], base: 0, block, origin, pairs: &[], sparse: None }
     }
 
     /// Rows of this view that were copied together. Those of sparse features are found by their `origin`.
     pub(crate) fn copied(self, chunk: &'a Chunk, block: &'a Block, origin: &'a [u32]) -> Self {
         View { sparse: self.sparse, ..View::from_chunk(chunk, block, origin) }
+    }
+
+    /// The same rows with their `pairs`.
+    pub(crate) fn with_pairs(self, pairs: &'a [Pair]) -> Self {
+        View { pairs, ..self }
     }
 
     /// The chunk with all rows, if there is one.

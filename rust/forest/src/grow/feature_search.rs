@@ -118,7 +118,7 @@ impl FeatureSearch<'_> {
                         single::best_subset(
                             arch,
                             (codes, n_codes),
-                            examples.pairs,
+                            examples.pairs.iter().copied(),
                             node,
                             constraint,
                             bins,
@@ -170,7 +170,7 @@ impl<'a> NodeSearch<'a> {
         let NodeSearch { arch, criterion, examples, node, constraint, .. } = *self;
         if let NodeTotals::Single(node) = self.open {
             let codes = (codes.iter().copied(), n_codes);
-            return single::best_cut(arch, codes, examples.pairs, node, constraint, bins);
+            return single::best_cut(arch, codes, examples.pairs.iter().copied(), node, constraint, bins);
         }
         let missing = highest.map(|code| code.index() as u16 + 1);
         if let Some(missing) = missing {

@@ -43,6 +43,10 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::random::ROOT;
 use state::{KnownSums, PendingNode};
 
+/// Plain nodes of more examples read pairs by row and move their rows alone, which takes a third of the cycles of moving both:
+/// 1.1x on two classes (100k x 20). The pairs of fewer examples take less of the inner cache if they lie together.
+const MOST_IN_ORDER: usize = 512;
+
 impl Grower<'_> {
     /// Grows the tree with number `tree` on `bag`.
     ///
@@ -57,7 +61,8 @@ impl Grower<'_> {
         self.items.take(bag, self.criterion.is_single().then_some(&space.block.dense[..]));
         let examples = 0..bag.rows.len();
         let (mark, tracked) = (self.whole, self.tracked.all());
-        let root = PendingNode { examples, depth: 0, path: ROOT, mark, sums: KnownSums::Nothing, tracked };
+        let sums = KnownSums::Nothing;
+        let root = PendingNode { examples, depth: 0, path: ROOT, mark, sums, tracked, by_row: false };
         let stage = CASCADE.iter().filter(|&&bytes| store.rows * self.row_bytes <= bytes).count();
         self.subtree(View::from_store(store, &space.block), stage, root)?;
         Ok(&self.tree_buffer)
@@ -89,7 +94,7 @@ impl Grower<'_> {
         self.items.take_first(counts, self.criterion.is_single().then_some(&block.dense[..]));
         let examples = 0..counts.len();
         let (mark, tracked) = (self.pool.mark(), first..last);
-        let root = PendingNode { examples, depth, path, mark, sums: KnownSums::Nothing, tracked };
+        let root = PendingNode { examples, depth, path, mark, sums: KnownSums::Nothing, tracked, by_row: false };
         let stage = CASCADE.iter().filter(|&&bytes| counts.len() * self.row_bytes <= bytes).count();
         self.subtree(View::from_chunk(chunk, block, &[]), stage, root)
     }
@@ -125,31 +130,57 @@ impl Grower<'_> {
 
     /// Grows the subtree of `root`, whose rows are numbered as in `view`.
     fn subtree(&mut self, view: View<'_>, stage: usize, root: PendingNode) -> Result<()> {
-        let mut stack = vec![root];
         let is_plain = self.is_plain && self.items.are_pairs();
         let is_sparse_plain = is_plain && self.entries.is_some() && !self.kernels.is_at_random();
         let plain = view.chunk().filter(|_| is_plain && self.entries.is_none());
-        while let Some(pending) = stack.pop() {
+        match plain {
+            Some(chunk) if !root.by_row && !self.kernels.is_at_random() && root.examples.len() > MOST_IN_ORDER => {
+                let mut pairs = std::mem::take(&mut self.buffers.pairs_by_row);
+                self.items.spread_pairs(root.examples.clone(), chunk.rows, &mut pairs);
+                let done = self.subtree(view.with_pairs(&pairs), stage, PendingNode { by_row: true, ..root });
+                self.buffers.pairs_by_row = pairs;
+                done
+            }
+            _ => self.subtree_of_nodes(view, stage, root, |grower, pending, stack| match plain {
+                _ if is_sparse_plain => grower.sparse_node(view, pending, stack),
+                Some(chunk) => grower.plain_node(view, chunk, pending, stack),
+                None => grower.node(view, pending, stack),
+            }),
+        }
+    }
+
+    /// Grows the subtree of `root` node by node. `grow` returns true if the node is split.
+    fn subtree_of_nodes(
+        &mut self,
+        view: View<'_>,
+        stage: usize,
+        root: PendingNode,
+        mut grow: impl FnMut(&mut Self, PendingNode, &mut Vec<PendingNode>) -> Result<bool>,
+    ) -> Result<()> {
+        let mut stack = vec![root];
+        while let Some(mut pending) = stack.pop() {
             self.pool.rewind(pending.mark);
             if self.layout.is_some_and(|layout| self.have_room(layout, &pending)) {
                 self.pair_subtree(view, stage, pending)?;
                 continue;
             }
             let n = pending.examples.len();
+            if pending.by_row && n <= MOST_IN_ORDER {
+                self.items.collect_pairs(pending.examples.clone(), view.pairs);
+                pending.by_row = false;
+            }
             if let Some(next) = (stage..CASCADE.len()).rev().find(|&next| n * self.row_bytes <= CASCADE[next])
                 && self.is_copy_worthwhile(n)
             {
                 self.gather_subtree(view, next, pending)?;
                 continue;
             }
-            let (examples, tracked) = (pending.examples.clone(), pending.tracked.clone());
-            let is_split = match plain {
-                _ if is_sparse_plain => self.sparse_node(view, pending, &mut stack)?,
-                Some(chunk) => self.plain_node(view, chunk, pending, &mut stack)?,
-                None => self.node(view, pending, &mut stack)?,
-            };
-            if is_split {
+            let (examples, tracked, by_row) = (pending.examples.clone(), pending.tracked.clone(), pending.by_row);
+            if grow(self, pending, &mut stack)? {
                 continue;
+            }
+            if by_row {
+                self.items.collect_pairs(examples.clone(), view.pairs);
             }
             if !tracked.is_empty() {
                 self.predict(view, examples.clone(), tracked);
@@ -182,12 +213,20 @@ impl Grower<'_> {
         if !are_pairs {
             view.block.gather(rows, &mut copy.block);
         }
+        copy.pairs.clear();
+        if pending.by_row {
+            copy.pairs.extend(rows.iter().map(|&row| view.pairs[row as usize]));
+        }
         copy.origin.clear();
         if self.keeps_members || view.needs_origin() {
             copy.origin.extend(rows.iter().map(|&row| view.origin(row)));
         }
         rows.iter_mut().enumerate().for_each(|(local, row)| *row = local as u32);
-        let done = self.subtree(view.copied(&copy.codes, &copy.block, &copy.origin), stage + 1, pending);
+        let done = self.subtree(
+            view.copied(&copy.codes, &copy.block, &copy.origin).with_pairs(&copy.pairs),
+            stage + 1,
+            pending,
+        );
         self.gathered[stage] = copy;
         done
     }

@@ -53,7 +53,7 @@ impl Grower<'_> {
     }
 
     pub(super) fn may_split(&self, view: View<'_>, pending: &PendingNode, examples: f64) -> bool {
-        self.context.params.may_split(examples, pending.depth) && !self.is_pure(view, pending.examples.clone())
+        self.context.params.may_split(examples, pending.depth) && !self.is_pure(view, pending)
     }
 
     /// Scores and keeps the split of the node `pending`, the last one that was kept, and pushes its children to the stack,
@@ -79,7 +79,7 @@ impl Grower<'_> {
         let left = (pending.examples.start..middle, pending.tracked.start..tracked_middle);
         for (side, (examples, tracked)) in [(1, right), (0, left)] {
             let (depth, path) = (pending.depth + 1, child(pending.path, side == 1));
-            stack.push(PendingNode { examples, depth, path, mark, sums: sums[side], tracked });
+            stack.push(PendingNode { examples, depth, path, mark, sums: sums[side], tracked, by_row: pending.by_row });
         }
     }
 
@@ -112,15 +112,14 @@ impl Grower<'_> {
     }
 
     /// Returns true if all examples have the same component values.
-    fn is_pure(&self, view: View<'_>, range: Range<usize>) -> bool {
-        match self.items.layout {
-            Some(layout) if layout.has_plain_count() => {
-                let pairs = &self.items.pairs[range];
-                let [count, sum] = pairs[0];
-                return pairs.iter().all(|&[c, s]| s * count == sum * c);
-            }
-            Some(layout) => return self.is_pure_in_pairs(range, layout),
-            None => {}
+    fn is_pure(&self, view: View<'_>, pending: &PendingNode) -> bool {
+        let range = pending.examples.clone();
+        if let Some(layout) = self.items.layout {
+            let rows = &self.items.rows[range.clone()];
+            return match pending.by_row {
+                true => are_pure(rows.iter().map(|&row| view.pairs[row as usize]), layout),
+                false => are_pure(self.items.pairs[range].iter().copied(), layout),
+            };
         }
         let block = view.block;
         if !block.weights.is_empty() {
@@ -150,31 +149,44 @@ impl Grower<'_> {
             spread <= 0.25 * LEAST_GAIN * all
         })
     }
+}
 
-    /// The same where examples are pairs whose first number is not the count alone.
-    #[inline(never)]
-    fn is_pure_in_pairs(&self, range: Range<usize>, layout: PairLayout) -> bool {
-        let pairs = &self.items.pairs[range.clone()];
-        match layout {
-            PairLayout::Component | PairLayout::Classes(_) | PairLayout::Two(_) => {
-                let count_of = |pair: Pair| layout.count_and_weight(pair[0]).0;
-                let ([first, second], count) = (pairs[0], count_of(pairs[0]));
-                pairs.iter().all(|&pair| {
-                    let ([f, s], c) = (pair, count_of(pair));
-                    f * count == first * c && s * count == second * c
-                })
+/// Returns true if the examples `pairs` of a node have the same value.
+#[inline(always)]
+fn are_pure(mut pairs: impl ExactSizeIterator<Item = Pair> + Clone, layout: PairLayout) -> bool {
+    if !layout.has_plain_count() {
+        return are_pure_in_fields(pairs, layout);
+    }
+    let Some([count, sum]) = pairs.next() else { return true };
+    pairs.all(|[c, s]| s * count == sum * c)
+}
+
+/// The same where the first number of a pair is not the count alone.
+#[inline(never)]
+fn are_pure_in_fields(mut pairs: impl ExactSizeIterator<Item = Pair> + Clone, layout: PairLayout) -> bool {
+    let count_of = |pair: Pair| layout.count_and_weight(pair[0]).0;
+    match layout {
+        PairLayout::Component | PairLayout::Classes(_) | PairLayout::Two(_) => {
+            let Some([first, second]) = pairs.next() else { return true };
+            let count = count_of([first, second]);
+            pairs.all(|pair| {
+                let ([f, s], c) = (pair, count_of(pair));
+                f * count == first * c && s * count == second * c
+            })
+        }
+        // As in `is_pure_in_weights`.
+        PairLayout::Weighted(field) => {
+            let (mut all, mut sum, mut spread) = (0.0, 0.0, 0.0);
+            for [first, second] in pairs.clone() {
+                all += field.count_and_weight(first).1;
+                sum += second;
             }
-            // As in `is_pure_in_weights`.
-            PairLayout::Weighted(field) => {
-                let node = self.items.node(range);
-                let (all, mean) = (node.weight(), node.sum() / node.weight());
-                let mut spread = 0.0;
-                pairs.iter().all(|&[first, sum]| {
-                    let (_, weight) = field.count_and_weight(first);
-                    spread += (sum - mean * weight).powi(2) / weight;
-                    spread <= 0.25 * LEAST_GAIN * all
-                })
-            }
+            let mean = sum / all;
+            pairs.all(|[first, sum]| {
+                let (_, weight) = field.count_and_weight(first);
+                spread += (sum - mean * weight).powi(2) / weight;
+                spread <= 0.25 * LEAST_GAIN * all
+            })
         }
     }
 }

@@ -46,6 +46,7 @@ impl Grower<'_> {
         self.check(range.len())?;
         let node = match pending.sums {
             KnownSums::Single(node) => node,
+            _ if pending.by_row => self.items.node_by_row(range.clone(), view.pairs),
             _ => self.items.node(range.clone()),
         };
         let (examples, weight) = node.layout.count_and_weight(node.pair[0]);
@@ -58,7 +59,7 @@ impl Grower<'_> {
             Ensemble::ExtraTrees => self.search(view, &pending, NodeTotals::Single(node), (examples, weight))?,
             Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(view, chunk, &pending, node)?,
         };
-        let Some(partition) = found.and_then(|found| self.partition_plain(chunk, &pending, node, found)) else {
+        let Some(partition) = found.and_then(|found| self.partition_plain(view, chunk, &pending, node, found)) else {
             return Ok(false);
         };
         self.split(&pending, weight, partition, stack);
@@ -129,7 +130,7 @@ impl Grower<'_> {
         let Buffers { histograms, side_by_side, alone, batch, candidates, categories, .. } = buffers;
         let (params, arch) = (context.params, *arch);
         let rows = &items.rows[pending.examples.clone()];
-        let pairs = &items.pairs[pending.examples.clone()];
+        let (pairs, by_row) = (&items.pairs[pending.examples.clone()], pending.by_row);
         let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         batch.start(0, 0);
         histograms.start(rows.len(), node.layout);
@@ -162,6 +163,7 @@ impl Grower<'_> {
             context.check_large(rows.len())?;
             let n_codes = features.n_codes(feature);
             let categories = (&mut *categories, candidates.floor());
+            let pairs = (0..rows.len()).map(|i| if by_row { view.pairs[rows[i] as usize] } else { pairs[i] });
             let found = match (features.slot(feature), features.is_nominal(feature)) {
                 (Slot::Narrow(slot), false) => {
                     let codes = (u8::of(chunk).column(slot).codes(rows), n_codes);
@@ -189,7 +191,10 @@ impl Grower<'_> {
                 std::array::from_fn(|i| u8::of(chunk).column(group[i.min(group.len() - 1)].1));
             for (rows, pairs) in rows.chunks(SLAB).zip(pairs.chunks(SLAB)) {
                 context.check_large(rows.len())?;
-                histograms.fill(&columns[..group.len()], rows, pairs);
+                match by_row {
+                    true => histograms.fill(&columns[..group.len()], rows, |_, row| view.pairs[row as usize]),
+                    false => histograms.fill(&columns[..group.len()], rows, |i, _| pairs[i]),
+                }
             }
             for (number, &(feature, _)) in group.iter().enumerate() {
                 let n_codes = features.n_codes(feature);
@@ -208,6 +213,7 @@ impl Grower<'_> {
     /// Divides the examples of `node` by the cut of `found`. `None` if the gain is rounding noise.
     fn partition_plain(
         &mut self,
+        view: View<'_>,
         chunk: &Chunk,
         pending: &PendingNode,
         node: single::Node,
@@ -215,7 +221,9 @@ impl Grower<'_> {
     ) -> Option<Partition> {
         let Grower { context, buffers, items, features, .. } = self;
         let Candidate { feature, ref mut test, .. } = found;
-        let CodeTest::Cut(code) = test.test else { return self.partition_categories(chunk, pending, node, found) };
+        let CodeTest::Cut(code) = test.test else {
+            return self.partition_categories(view, chunk, pending, node, found);
+        };
         // The code of a missing value is the highest number of the type. To go left, it wraps to 0.
         let shift = u16::from(test.missing == MissingSide::Left);
         let Buffers { batch, spill, .. } = buffers;
@@ -228,15 +236,13 @@ impl Grower<'_> {
             }
             (None, Slot::Narrow(slot)) => {
                 let (column, shift, highest) = (u8::of(chunk).column(slot), shift as u8, u8::from_u16(code + shift));
-                items.partition_pairs(range.clone(), spill, move |_, row| {
-                    column.at(row as usize).wrapping_add(shift) <= highest
-                })
+                let goes_left = move |_, row: u32| column.at(row as usize).wrapping_add(shift) <= highest;
+                items.divide(pending.examples.clone(), pending.by_row, spill, goes_left)
             }
             (None, Slot::Wide(slot)) => {
                 let (column, highest) = (u16::of(chunk).column(slot), code + shift);
-                items.partition_pairs(range.clone(), spill, move |_, row| {
-                    column.at(row as usize).wrapping_add(shift) <= highest
-                })
+                let goes_left = move |_, row: u32| column.at(row as usize).wrapping_add(shift) <= highest;
+                items.divide(pending.examples.clone(), pending.by_row, spill, goes_left)
             }
             (None, Slot::Sparse(_)) => unreachable!("{NOT_SPARSE}"),
         };
@@ -247,13 +253,14 @@ impl Grower<'_> {
             (None, Slot::Wide(slot)) => next_code(u16::of(chunk).column(slot), right, cut),
             (None, Slot::Sparse(_)) => unreachable!("{NOT_SPARSE}"),
         });
-        self.plain_partition(pending, node, found, range.start + n_left)
+        self.plain_partition(view, pending, node, found, range.start + n_left)
     }
 
     /// Divides the examples of `node` by the subset of `found`. `None` if the gain is rounding noise.
     #[inline(never)]
     fn partition_categories(
         &mut self,
+        view: View<'_>,
         chunk: &Chunk,
         pending: &PendingNode,
         node: single::Node,
@@ -265,25 +272,30 @@ impl Grower<'_> {
         goes_left.clear();
         goes_left.resize(features.n_codes(found.feature), false);
         codes.iter().for_each(|&code| goes_left[usize::from(code)] = true);
-        let (goes_left, range) = (&*goes_left, pending.examples.clone());
+        let goes_left = &*goes_left;
         let n_left = match features.slot(found.feature) {
             Slot::Narrow(slot) => {
                 let column = u8::of(chunk).column(slot);
-                items.partition_pairs(range, spill, |_, row| goes_left[column.at(row as usize).index()])
+                items.divide(pending.examples.clone(), pending.by_row, spill, |_, row| {
+                    goes_left[column.at(row as usize).index()]
+                })
             }
             Slot::Wide(slot) => {
                 let column = u16::of(chunk).column(slot);
-                items.partition_pairs(range, spill, |_, row| goes_left[column.at(row as usize).index()])
+                items.divide(pending.examples.clone(), pending.by_row, spill, |_, row| {
+                    goes_left[column.at(row as usize).index()]
+                })
             }
             Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
         };
-        self.plain_partition(pending, node, found, pending.examples.start + n_left)
+        self.plain_partition(view, pending, node, found, pending.examples.start + n_left)
     }
 
     /// The partition of `node` by the cut of `found`; the examples of the right side start at `middle`. `None` if the gain is
     /// rounding noise.
     pub(super) fn plain_partition(
         &mut self,
+        view: View<'_>,
         pending: &PendingNode,
         node: single::Node,
         found: Candidate,
@@ -291,13 +303,17 @@ impl Grower<'_> {
     ) -> Option<Partition> {
         let items = &self.items;
         let (Candidate { feature, test, .. }, range) = (found, pending.examples.clone());
+        let side = |range| match pending.by_row {
+            true => items.node_by_row(range, view.pairs),
+            false => items.node(range),
+        };
         let [left, right] = match 2 * (middle - range.start) <= range.len() {
             true => {
-                let left = items.node(range.start..middle);
+                let left = side(range.start..middle);
                 [left, node.without(left)]
             }
             false => {
-                let right = items.node(middle..range.end);
+                let right = side(middle..range.end);
                 [node.without(right), right]
             }
         };

@@ -159,7 +159,7 @@ impl Grower<'_> {
             }
         }
         let middle = items.partition(pending.examples.clone(), sides, &mut buffers.spill);
-        self.plain_partition(pending, node, found, middle)
+        self.plain_partition(view, pending, node, found, middle)
     }
 }
 
@@ -173,7 +173,8 @@ fn in_bands<C: Stored>(
     constraint: SplitConstraint,
 ) -> (bool, Option<Cut>) {
     let varies = codes.iter().any(|code| *code != codes[0]);
-    let cut = || single::best_cut(arch, (codes.iter().copied(), n_codes), pairs, node, constraint, bins);
+    let cut =
+        || single::best_cut(arch, (codes.iter().copied(), n_codes), pairs.iter().copied(), node, constraint, bins);
     (varies, varies.then(cut).flatten())
 }
 

@@ -12,7 +12,7 @@ use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::items::Items;
 use crate::model_error::{RowSample, TrackedRows};
-use crate::pairs::PairLayout;
+use crate::pairs::{Pair, PairLayout};
 use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
 use crate::scores::{SplitScores, oob_needs};
@@ -64,6 +64,8 @@ pub(super) struct PendingNode {
     pub(super) sums: KnownSums,
     /// The range of the tracked rows.
     pub(super) tracked: Range<usize>,
+    /// True if the view has the pairs of the examples, by row.
+    pub(super) by_row: bool,
 }
 
 /// The sums of a node that are known from the split of its parent.
@@ -207,6 +209,8 @@ pub(super) struct GatheredRows {
     pub(super) codes: Chunk,
     pub(super) block: Block,
     pub(super) origin: Vec<u32>,
+    /// The pair of each row, if they are by row.
+    pub(super) pairs: Vec<Pair>,
 }
 
 /// Buffers that are reused from node to node.
@@ -243,6 +247,8 @@ pub(super) struct Buffers {
     pub(super) gain_by_target: Vec<f64>,
     pub(super) total: Vec<f64>,
     pub(super) spill: Items,
+    /// n_rows; the pair of each row of the bag, where rows are not copied.
+    pub(super) pairs_by_row: Vec<Pair>,
 }
 
 impl Buffers {
@@ -273,6 +279,7 @@ impl Buffers {
             gain_by_target: Vec::new(),
             total: Vec::new(),
             spill: Items::default(),
+            pairs_by_row: Vec::new(),
         }
     }
 }

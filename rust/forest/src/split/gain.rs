@@ -17,8 +17,30 @@ pub(crate) struct GainFormula {
 
 /// Computes the gains of cuts from the pairs of their left sides.
 pub(crate) trait PairGain: Copy {
-    /// The gains of left sides with these numbers of their pairs; −1 where the constraint forbids the split.
-    fn gains<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> S::f64s;
+    /// The gains of left sides with these numbers of their pairs.
+    fn fractions<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S>;
+
+    /// The same, divided; −1 where the constraint forbids the split.
+    #[inline(always)]
+    fn gains<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> S::f64s {
+        self.fractions(simd, left, sums).divided(simd)
+    }
+}
+
+/// The gains of cuts as fractions, because divisions are slow.
+pub(crate) struct Fractions<S: Simd> {
+    /// False where the constraint forbids the split; the fraction then says nothing.
+    pub(crate) allowed: S::m64s,
+    pub(crate) numerators: S::f64s,
+    pub(crate) denominators: S::f64s,
+}
+
+impl<S: Simd> Fractions<S> {
+    #[inline(always)]
+    fn divided(self, simd: S) -> S::f64s {
+        let gains = simd.div_f64s(self.numerators, self.denominators);
+        simd.select_f64s(self.allowed, gains, simd.splat_f64s(-1.0))
+    }
 }
 
 /// What takes the gains of a node, whatever its sums are of.
@@ -32,6 +54,7 @@ impl GainFormula {
     #[inline(always)]
     pub(crate) fn visit<V: GainVisitor>(self, visitor: V) -> V::Output {
         match self.node.layout {
+            PairLayout::Component if self.constraint.missing > 0.0 => visitor.visit(SomeMissing(self)),
             PairLayout::Component => visitor.visit(self),
             _ => self.visit_more(visitor),
         }
@@ -75,11 +98,25 @@ impl GainFormula {
     /// `quality` is the gain times the counts of both sides.
     #[inline(always)]
     pub(crate) fn gains_of_qualities<S: Simd>(self, simd: S, left: S::f64s, quality: S::f64s) -> S::f64s {
+        let fractions = match self.constraint.missing > 0.0 {
+            true => self.fractions_of_qualities::<S, true>(simd, left, quality),
+            false => self.fractions_of_qualities::<S, false>(simd, left, quality),
+        };
+        fractions.divided(simd)
+    }
+
+    /// The same, not divided. `MISSING` is true if the constraint knows of missing values.
+    #[inline(always)]
+    fn fractions_of_qualities<S: Simd, const MISSING: bool>(
+        self,
+        simd: S,
+        left: S::f64s,
+        quality: S::f64s,
+    ) -> Fractions<S> {
         let splat = |x: f64| simd.splat_f64s(x);
         let right = simd.sub_f64s(splat(self.examples), left);
-        let gain = simd.div_f64s(quality, simd.mul_f64s(left, right));
         let (mut held_left, mut held_right) = (left, right);
-        if self.constraint.missing > 0.0 {
+        if MISSING {
             let missing = splat(self.constraint.missing);
             let heavier = simd.greater_than_or_equal_f64s(left, right);
             held_left = simd.select_f64s(heavier, simd.add_f64s(left, missing), left);
@@ -91,19 +128,42 @@ impl GainFormula {
             simd.greater_than_or_equal_f64s(held_right, least),
         );
         // Without missing values `enough` implies it, because the least number of examples is above 0.
-        let both_sides =
-            simd.and_m64s(simd.greater_than_f64s(left, splat(0.0)), simd.greater_than_f64s(right, splat(0.0)));
-        let fits = if self.constraint.missing > 0.0 { simd.and_m64s(enough, both_sides) } else { enough };
-        simd.select_f64s(fits, gain, splat(-1.0))
+        let fits = if MISSING {
+            let both_sides =
+                simd.and_m64s(simd.greater_than_f64s(left, splat(0.0)), simd.greater_than_f64s(right, splat(0.0)));
+            simd.and_m64s(enough, both_sides)
+        } else {
+            enough
+        };
+        Fractions { allowed: fits, numerators: quality, denominators: simd.mul_f64s(left, right) }
     }
 }
 
-/// A single component: as [`Node::gain`] computes them.
+/// A single component, whose value is known for all rows or not: as [`Node::gain`] computes them.
+impl GainFormula {
+    #[inline(always)]
+    fn fractions_of_sums<S: Simd, const MISSING: bool>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
+        let difference = simd.sub_f64s(sums, simd.mul_f64s(simd.splat_f64s(self.node.pair[1] / self.examples), left));
+        self.fractions_of_qualities::<S, MISSING>(simd, left, simd.mul_f64s(difference, difference))
+    }
+}
+
+/// A single component, where no value is missing.
 impl PairGain for GainFormula {
     #[inline(always)]
-    fn gains<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> S::f64s {
-        let difference = simd.sub_f64s(sums, simd.mul_f64s(simd.splat_f64s(self.node.pair[1] / self.examples), left));
-        self.gains_of_qualities(simd, left, simd.mul_f64s(difference, difference))
+    fn fractions<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
+        self.fractions_of_sums::<S, false>(simd, left, sums)
+    }
+}
+
+/// A single component, where some values are missing.
+#[derive(Clone, Copy)]
+struct SomeMissing(GainFormula);
+
+impl PairGain for SomeMissing {
+    #[inline(always)]
+    fn fractions<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
+        self.0.fractions_of_sums::<S, true>(simd, left, sums)
     }
 }
 
@@ -185,7 +245,7 @@ impl<const FIRST: usize, const SECOND: usize> ClassGain<FIRST, SECOND> {
 
 impl<const FIRST: usize, const SECOND: usize> PairGain for ClassGain<FIRST, SECOND> {
     #[inline(always)]
-    fn gains<S: Simd>(self, simd: S, first: S::f64s, second: S::f64s) -> S::f64s {
+    fn fractions<S: Simd>(self, simd: S, first: S::f64s, second: S::f64s) -> Fractions<S> {
         let (mut left, mut counts) = (first, first);
         if FIRST > 0 {
             let examples = multiple(simd, first, self.example);
@@ -194,7 +254,7 @@ impl<const FIRST: usize, const SECOND: usize> PairGain for ClassGain<FIRST, SECO
         }
         let differences = Differences::new(simd).add(simd, left, counts, &self.first);
         let squares = differences.add(simd, left, second, &self.second).all_squares(simd);
-        self.formula.gains_of_qualities(simd, left, simd.mul_f64s(squares, simd.splat_f64s(self.scale)))
+        self.formula.fractions_of_qualities::<S, false>(simd, left, simd.mul_f64s(squares, simd.splat_f64s(self.scale)))
     }
 }
 
@@ -219,7 +279,7 @@ impl WeightGain {
 
 impl PairGain for WeightGain {
     #[inline(always)]
-    fn gains<S: Simd>(self, simd: S, first: S::f64s, sums: S::f64s) -> S::f64s {
+    fn fractions<S: Simd>(self, simd: S, first: S::f64s, sums: S::f64s) -> Fractions<S> {
         let splat = |x: f64| simd.splat_f64s(x);
         let [least, most] = self.bounds.map(splat);
         let counts = nearest(simd, first, self.unit);
@@ -227,10 +287,13 @@ impl PairGain for WeightGain {
         let left = simd.mul_add_e_f64s(counts, splat(0.5 / self.unit), simd.sub_f64s(first, counts));
         let right = simd.sub_f64s(splat(self.weight), left);
         let difference = simd.sub_f64s(sums, simd.mul_f64s(splat(self.mean), left));
-        let gain = simd.div_f64s(simd.mul_f64s(difference, difference), simd.mul_f64s(left, right));
         let enough =
             simd.and_m64s(simd.greater_than_or_equal_f64s(counts, least), simd.less_than_or_equal_f64s(counts, most));
-        simd.select_f64s(enough, gain, splat(-1.0))
+        Fractions {
+            allowed: enough,
+            numerators: simd.mul_f64s(difference, difference),
+            denominators: simd.mul_f64s(left, right),
+        }
     }
 }
 
@@ -250,7 +313,7 @@ impl TwoGain {
 
 impl PairGain for TwoGain {
     #[inline(always)]
-    fn gains<S: Simd>(self, simd: S, first: S::f64s, second: S::f64s) -> S::f64s {
+    fn fractions<S: Simd>(self, simd: S, first: S::f64s, second: S::f64s) -> Fractions<S> {
         let counts = nearest(simd, first, self.unit);
         let sums = [simd.sub_f64s(first, counts), second];
         let left = simd.mul_f64s(counts, simd.splat_f64s(1.0 / self.unit));
@@ -259,7 +322,7 @@ impl PairGain for TwoGain {
             let difference = simd.sub_f64s(sum, simd.mul_f64s(simd.splat_f64s(mean), left));
             quality = simd.add_f64s(quality, simd.mul_f64s(difference, difference));
         }
-        self.formula.gains_of_qualities(simd, left, quality)
+        self.formula.fractions_of_qualities::<S, false>(simd, left, quality)
     }
 }
 

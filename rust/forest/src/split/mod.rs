@@ -149,24 +149,19 @@ impl Best {
 /// length of `gains` is a multiple of [`STEP`].
 #[inline(always)]
 fn first_best(gains: &[f64], most: f64) -> Option<usize> {
-    let start = STEP * first_step_of_best(gains, most)?;
-    gains[start..].iter().position(|&gain| ties(gain, most)).map(|place| start + place)
-}
-
-/// The step with the first of `gains` that ties with the greatest gain; see [`first_best`].
-#[inline(always)]
-fn first_step_of_best(gains: &[f64], most: f64) -> Option<usize> {
     if most < 0.0 {
         return None;
     }
-    gains.as_chunks::<STEP>().0.iter().position(|gains| {
+    let step = gains.as_chunks::<STEP>().0.iter().position(|gains| {
         // All gains of a step, without a branch for each.
         let mut is_here = false;
         for &gain in gains {
             is_here |= ties(gain, most);
         }
         is_here
-    })
+    })?;
+    let start = STEP * step;
+    gains[start..].iter().position(|&gain| ties(gain, most)).map(|place| start + place)
 }
 
 /// The best cut of a feature.

@@ -30,8 +30,6 @@ pub(crate) struct Bins {
     used: Vec<u64>,
     /// A bit for each word of `used` that is not 0.
     used_words: Vec<u64>,
-    /// The gain of the cut above each bin; within a [`STEP`](crate::split::STEP) in the order of the vector lanes.
-    gains: Vec<f64>,
     /// n_bytes; 1 for each bin that is not empty, where these are marked.
     ///
     /// These three are boxed: stacks of threads have no room for growers with arrays.
@@ -49,7 +47,6 @@ impl Bins {
             bins: vec![[0.0; 2]; 64 * words],
             used: vec![0; words],
             used_words: vec![0; words.div_ceil(64)],
-            gains: vec![0.0; 64 * words],
             marks: Box::new([0; N_BYTES]),
             marked: Box::new([0; N_BYTES]),
             lefts: Box::new([[0.0; 2]; N_BYTES]),
@@ -59,7 +56,7 @@ impl Bins {
     /// The best cut of the filled bins, all below `n_codes` except for that of missing values. Clears the bins.
     pub(super) fn best_cut(&mut self, arch: Arch, n_codes: usize, missing: usize, gain: GainFormula) -> Option<Cut> {
         let missing = std::mem::take(&mut self.bins[missing]);
-        all_bins::best_cut(arch, &mut self.bins, &mut self.gains, n_codes, gain, missing)
+        all_bins::best_cut(arch, &mut self.bins, n_codes, gain, missing)
     }
 
     /// The bins of all codes of one byte, and their marks.
@@ -73,7 +70,7 @@ impl Bins {
 
     /// The best cut of the marked bins; clears the bins. `None` if some value is missing: nothing is cleared but the marks.
     pub(super) fn best_marked_cut(&mut self, arch: Arch, gain: GainFormula) -> Option<Option<Cut>> {
-        let Bins { bins, marks, marked, lefts, gains, .. } = self;
+        let Bins { bins, marks, marked, lefts, .. } = self;
         let marks = std::mem::replace(&mut **marks, [0; N_BYTES]);
         if marks[usize::from(u8::MISSING)] > 0 {
             return None;
@@ -89,7 +86,7 @@ impl Bins {
                 n += 1;
             }
         }
-        let cut = all_bins::best_left(arch, &mut lefts[..], n, gains, gain);
+        let cut = all_bins::best_left(arch, &mut lefts[..], n, gain);
         Some(cut.map(|cut| Cut { code: marked[usize::from(cut.code)].into(), ..cut }))
     }
 
@@ -103,18 +100,22 @@ impl Bins {
 
     /// Adds up examples by their `places`.
     #[inline(always)]
-    pub(super) fn fill(&mut self, places: impl Iterator<Item = usize>, pairs: &[Pair]) {
-        for (place, &pair) in places.zip(pairs) {
+    pub(super) fn fill(&mut self, places: impl Iterator<Item = usize>, pairs: impl Iterator<Item = Pair>) {
+        for (place, pair) in places.zip(pairs) {
             add(&mut self.bins[place], pair);
         }
     }
 
     /// Adds up examples by their `places`, and marks the bins that are not empty.
     #[inline(always)]
-    pub(super) fn fill_and_mark(&mut self, places: impl Iterator<Item = usize>, pairs: &[Pair]) {
+    pub(super) fn fill_and_mark(
+        &mut self,
+        places: impl Iterator<Item = usize>,
+        pairs: impl ExactSizeIterator<Item = Pair>,
+    ) {
         // With fewer examples than words, marking the word of each example is cheaper than looking at all words.
         let by_one = pairs.len() < self.used.len();
-        for (code, &pair) in places.zip(pairs) {
+        for (code, pair) in places.zip(pairs) {
             add(&mut self.bins[code], pair);
             self.used[code / 64] |= 1 << (code % 64);
             if by_one {
@@ -163,7 +164,7 @@ fn bits_of(marks: &[u8; 64]) -> u64 {
 pub(crate) fn best_cut<C: Code>(
     arch: Arch,
     (codes, n_codes): (impl Iterator<Item = C>, usize),
-    pairs: &[Pair],
+    pairs: impl ExactSizeIterator<Item = Pair>,
     node: Node,
     constraint: SplitConstraint,
     bins: &mut Bins,

@@ -25,7 +25,6 @@ pub(crate) struct Categories {
     order: Vec<u64>,
     /// The sums of the categories up to each, in that order.
     lefts: Vec<Pair>,
-    gains: Vec<f64>,
 }
 
 impl Categories {
@@ -37,7 +36,7 @@ impl Categories {
 
     /// Removes all categories, and returns the best subset that the constraint allows; `None` if its gain is below `floor`.
     pub(super) fn best(&mut self, arch: Arch, gain: GainFormula, floor: f64) -> Option<Subset> {
-        let Categories { present, means, order, lefts, gains } = self;
+        let Categories { present, means, order, lefts } = self;
         in_order(means, order);
         let (n, mut left) = (order.len(), [0.0; 2]);
         lefts.clear();
@@ -46,8 +45,7 @@ impl Categories {
             left
         }));
         lefts.resize(all_bins::padded(n), left);
-        gains.resize(lefts.len().max(gains.len()), 0.0);
-        let best = all_bins::best_left(arch, lefts, n, gains, gain).filter(|cut| cut.gain >= floor);
+        let best = all_bins::best_left(arch, lefts, n, gain).filter(|cut| cut.gain >= floor);
         let subset = best.map(|cut| {
             let last = usize::from(cut.code);
             let codes: Vec<u16> = order.iter().map(|&position| present[position as usize].0).collect();
@@ -66,7 +64,7 @@ impl Categories {
 pub(crate) fn best_subset<C: Code>(
     arch: Arch,
     (codes, n_codes): (impl Iterator<Item = C>, usize),
-    pairs: &[Pair],
+    pairs: impl ExactSizeIterator<Item = Pair>,
     node: Node,
     constraint: SplitConstraint,
     bins: &mut Bins,

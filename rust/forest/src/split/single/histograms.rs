@@ -40,34 +40,41 @@ impl Histograms {
         self.is_marked = n < few;
     }
 
-    /// Adds up examples by their codes in each of `columns`, which are 1 to [`SIDE_BY_SIDE`].
-    pub(crate) fn fill(&mut self, columns: &[Column<'_, u8>], rows: &[u32], pairs: &[Pair]) {
+    /// Adds up the examples `rows` by their codes in each of `columns`, which are 1 to [`SIDE_BY_SIDE`]. The arguments of
+    /// `pair` are the position of an example and its row.
+    pub(crate) fn fill(&mut self, columns: &[Column<'_, u8>], rows: &[u32], pair: impl Fn(usize, u32) -> Pair) {
         match self.is_marked {
-            true => self.fill_columns::<true>(columns, rows, pairs),
-            false => self.fill_columns::<false>(columns, rows, pairs),
+            true => self.fill_columns::<true>(columns, rows, pair),
+            false => self.fill_columns::<false>(columns, rows, pair),
         }
     }
 
     #[inline(always)]
-    fn fill_columns<const MARK: bool>(&mut self, columns: &[Column<'_, u8>], rows: &[u32], pairs: &[Pair]) {
+    fn fill_columns<const MARK: bool>(
+        &mut self,
+        columns: &[Column<'_, u8>],
+        rows: &[u32],
+        pair: impl Fn(usize, u32) -> Pair,
+    ) {
         match *columns {
-            [a] => self.fill_all::<1, MARK>([a], rows, pairs),
-            [a, b] => self.fill_all::<2, MARK>([a, b], rows, pairs),
-            [a, b, c] => self.fill_all::<3, MARK>([a, b, c], rows, pairs),
-            [a, b, c, d] => self.fill_all::<4, MARK>([a, b, c, d], rows, pairs),
+            [a] => self.fill_all::<1, MARK, _>([a], rows, pair),
+            [a, b] => self.fill_all::<2, MARK, _>([a, b], rows, pair),
+            [a, b, c] => self.fill_all::<3, MARK, _>([a, b, c], rows, pair),
+            [a, b, c, d] => self.fill_all::<4, MARK, _>([a, b, c, d], rows, pair),
             _ => unreachable!("{} columns", columns.len()),
         }
     }
 
     #[inline(never)]
-    fn fill_all<const N: usize, const MARK: bool>(
+    fn fill_all<const N: usize, const MARK: bool, P: Fn(usize, u32) -> Pair>(
         &mut self,
         columns: [Column<'_, u8>; N],
         rows: &[u32],
-        pairs: &[Pair],
+        pair: P,
     ) {
         let mut all: [(&mut [Pair; N_BYTES], &mut [u8; N_BYTES]); SIDE_BY_SIDE] = self.bins.each_mut().map(Bins::bytes);
-        for (&row, &pair) in rows.iter().zip(pairs) {
+        for (i, &row) in rows.iter().enumerate() {
+            let pair = pair(i, row);
             for ((bins, marks), column) in all.iter_mut().zip(&columns) {
                 let code = usize::from(column.at(row as usize));
                 add(&mut bins[code], pair);

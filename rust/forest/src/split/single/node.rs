@@ -13,19 +13,25 @@ impl Node {
     /// The node with the examples `pairs`.
     #[inline]
     pub(crate) fn new(pairs: &[Pair], layout: PairLayout) -> Self {
+        Node::of(pairs.len(), |i| pairs[i], layout)
+    }
+
+    /// The node with `n` examples, whose pairs `at` gives.
+    #[inline(always)]
+    pub(crate) fn of(n: usize, at: impl Fn(usize) -> Pair, layout: PairLayout) -> Self {
         let mut total = [0.0; 2];
-        let (fours, rest) = pairs.as_chunks::<4>();
-        if !fours.is_empty() {
+        let in_fours = n / 4 * 4;
+        if in_fours > 0 {
             // Sums are exact, so the order of additions does not matter.
             let mut sums = [[0.0; 2]; 4];
-            for four in fours {
-                for (sum, pair) in sums.iter_mut().zip(four) {
-                    add(sum, *pair);
+            for start in (0..in_fours).step_by(4) {
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    add(sum, at(start + i));
                 }
             }
             sums.iter().for_each(|sum| add(&mut total, *sum));
         }
-        rest.iter().for_each(|pair| add(&mut total, *pair));
+        (in_fours..n).for_each(|i| add(&mut total, at(i)));
         Node { pair: total, layout }
     }
 

@@ -154,7 +154,7 @@ proptest! {
         let (mut bins, mut categories) = (Bins::new(n_codes.into()), Categories::default());
         for arch in arches() {
             let codes = (examples.codes.iter().copied(), n_codes.into());
-            let found = best_subset(arch, codes, &pairs, node, constraint, &mut bins, (&mut categories, 0.0));
+            let found = best_subset(arch, codes, pairs.iter().copied(), node, constraint, &mut bins, (&mut categories, 0.0));
             prop_assert!(found.iter().all(|found| found.n_present == examples.present().len()));
             check(&examples, found.clone(), expected.clone())?;
             if pairs.len() <= Batch::most_examples(arch) {

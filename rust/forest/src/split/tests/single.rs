@@ -63,12 +63,12 @@ fn check<C: Code>(examples: &Examples, constraint: SplitConstraint, n_codes: u16
 
     let mut bins = Bins::new(n_codes.into());
     let found = on_every_arch(|arch| {
-        best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, constraint, &mut bins)
+        best_cut(arch, (codes.iter().copied(), n_codes.into()), pairs.iter().copied(), node, constraint, &mut bins)
     })?;
     examples.check(found, examples.best_cut(constraint))?;
     // Searches leave the bins clear.
     let again = on_every_arch(|arch| {
-        best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, constraint, &mut bins)
+        best_cut(arch, (codes.iter().copied(), n_codes.into()), pairs.iter().copied(), node, constraint, &mut bins)
     })?;
     prop_assert_eq!(found, again);
 
@@ -96,7 +96,7 @@ fn check_missing<C: Code>(examples: &Examples, constraint: SplitConstraint, n_co
     let mut bins = Bins::new(n_codes.into());
     for _ in 0..2 {
         let found = on_every_arch(|arch| {
-            best_cut(arch, (codes.iter().copied(), n_codes.into()), &pairs, node, constraint, &mut bins)
+            best_cut(arch, (codes.iter().copied(), n_codes.into()), pairs.iter().copied(), node, constraint, &mut bins)
         })?;
         examples.check(found, examples.best_sided_cut(constraint))?;
         prop_assert_eq!(sparse_cut(examples, constraint), found);
@@ -127,10 +127,10 @@ fn check_together(examples: &Examples, constraint: SplitConstraint, n_codes: u16
         let columns: Vec<_> = (0..together).map(|slot| bands.column(slot)).collect();
         for arch in arches() {
             histograms.start(n, node.layout);
-            histograms.fill(&columns, &rows, &pairs);
+            histograms.fill(&columns, &rows, |i, _| pairs[i]);
             for column in 0..together {
                 let codes = (0..n).map(|i| turned(column, i) as u8);
-                let alone = best_cut(arch, (codes, n_codes.into()), &pairs, node, constraint, &mut bins);
+                let alone = best_cut(arch, (codes, n_codes.into()), pairs.iter().copied(), node, constraint, &mut bins);
                 prop_assert_eq!(histograms.best_cut(arch, column, n_codes.into(), node, constraint), alone);
             }
         }
@@ -184,7 +184,7 @@ fn the_lower_of_equal_cuts_is_taken() {
             best_cut(
                 arch,
                 (codes.iter().copied(), n.into()),
-                &pairs,
+                pairs.iter().copied(),
                 Node::new(&pairs, PairLayout::Component),
                 constraint,
                 &mut bins,
