@@ -56,26 +56,67 @@ impl<T> SplitCandidates<T> {
     /// gains.
     #[inline(always)]
     pub(super) fn best(&mut self, ties: Ties, random: &mut Stream) -> Option<Candidate<T>> {
-        let greatest = std::mem::take(&mut self.greatest);
-        // Counted without branches, because mostly a single candidate has the greatest gain.
-        let (mut n_tied, mut one) = (0, 0);
-        for (i, candidate) in self.candidates.iter().enumerate() {
-            let is_tied = criterion::ties(candidate.gain, greatest);
-            n_tied += usize::from(is_tied);
-            one = if is_tied { i } else { one };
-        }
-        if n_tied > 1 {
-            self.candidates.retain(|candidate| criterion::ties(candidate.gain, greatest));
-            self.candidates.sort_unstable_by_key(|candidate| candidate.feature);
-        }
-        let chosen = match (ties, n_tied) {
-            (_, 0) => None,
-            (_, 1) => Some(one),
-            (Ties::Lowest, _) => Some(0),
-            (Ties::Random, n) => Some(random.random_range(0..n)),
-        };
-        let best = chosen.map(|chosen| self.candidates.swap_remove(chosen));
+        self.greatest = 0.0;
+        let candidates = self.candidates.iter().enumerate();
+        let chosen = choose(candidates.map(|(number, of)| (number, of.feature, of.gain)), ties, random);
+        let best = chosen.map(|number| self.candidates.swap_remove(number));
         self.candidates.clear();
         best
+    }
+}
+
+/// The number of the candidate with the greatest gain, of candidates with their numbers, features and gains; no two have the
+/// same feature. `ties` and `random` decide between equal gains.
+#[inline(always)]
+pub(super) fn choose(
+    candidates: impl Iterator<Item = (usize, u32, f64)> + Clone,
+    ties: Ties,
+    random: &mut Stream,
+) -> Option<usize> {
+    let greatest = candidates.clone().fold(0.0, |most, (.., gain)| if gain > most { gain } else { most });
+    let is_tied = |&(.., gain): &(usize, u32, f64)| criterion::ties(gain, greatest);
+    // Counted without branches, because mostly a single candidate has the greatest gain.
+    let (mut n_tied, mut one) = (0, 0);
+    for candidate in candidates.clone() {
+        n_tied += usize::from(is_tied(&candidate));
+        one = if is_tied(&candidate) { candidate.0 } else { one };
+    }
+    if n_tied <= 1 {
+        return (n_tied == 1).then_some(one);
+    }
+    let place = match ties {
+        Ties::Lowest => 0,
+        Ties::Random => random.random_range(0..n_tied),
+    };
+    let tied = candidates.filter(is_tied);
+    let n_before = |feature| tied.clone().filter(|&(_, other, _)| other < feature).count();
+    tied.clone().find(|&(_, feature, _)| n_before(feature) == place).map(|(number, ..)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrank_runtime::random::{Purpose, stream};
+
+    fn chosen(ties: Ties, candidates: &[(u32, f64)], seed: u64) -> Option<u32> {
+        let numbered = candidates.iter().enumerate().map(|(number, &(feature, gain))| (number, feature, gain));
+        choose(numbered, ties, &mut stream(seed, Purpose::Node, 0, 0)).map(|number| candidates[number].0)
+    }
+
+    #[test]
+    fn one_of_the_greatest_gains_is_chosen() {
+        let noise = 1.0 + f64::EPSILON;
+        let tied = [(9, 1.0), (2, 0.5), (4, noise), (7, -1.0), (3, 1.0)];
+        assert_eq!(chosen(Ties::Lowest, &tied, 0), Some(3));
+        let mut times = [0; 10];
+        (0..3_000)
+            .filter_map(|seed| chosen(Ties::Random, &tied, seed))
+            .for_each(|feature| times[feature as usize] += 1);
+        assert!([3, 4, 9].map(|feature| times[feature]).iter().all(|times| (850..1_150).contains(times)), "{times:?}");
+        assert_eq!(times.iter().sum::<i32>(), 3_000);
+        for ties in [Ties::Lowest, Ties::Random] {
+            assert_eq!(chosen(ties, &[(5, 0.2), (1, 0.3)], 0), Some(1));
+            assert_eq!((chosen(ties, &[], 0), chosen(ties, &[(5, -1.0)], 0)), (None, None));
+        }
     }
 }

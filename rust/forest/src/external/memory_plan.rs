@@ -5,6 +5,7 @@ use crate::contrasts::Contrasts;
 use crate::criterion::Criterion;
 use crate::model_error::RowSample;
 use crate::oob::{OobNeeds, OobSize};
+use crate::pairs::Pair;
 use crate::params::ForestParams;
 use crate::scores::oob_needs;
 use crate::scores::permutation::{self, measured::JudgedSize};
@@ -137,17 +138,18 @@ pub(crate) fn bytes_in_memory(rows: u64, book: &Codebook, params: &ForestParams,
     // The value itself, and its component with a weight of its own.
     let codes = if params.shadows { 2 * book.row_bytes() + 16 } else { book.row_bytes() };
     let store = codes + 24 * (book.n_kept() + 1) + book.label_bytes() + book.group_bytes();
-    // Rows, counts and pairs, twice, because a partition needs a copy; nodes.
+    // Rows, counts and pairs, twice, because a partition needs a copy, or pairs by row; nodes.
     let bag = 8 + 2 * 20 + 2 + BYTES_OF_LEAF;
     let threads = threads.min(params.n_estimators);
-    let share = params.rows_per_tree(rows) as f64 / rows as f64;
+    let share = (params.rows_per_tree(rows) as f64 / rows as f64).min(1.0);
+    let out_of_bag = size_of::<Pair>() as f64;
     // The rows that trees predict.
     let sample = RowSample::bytes(rows, book.row_bytes());
     // What is known of each feature while a tree grows.
     let features = if entries > 0 { threads * 40 * book.codings.len() } else { 0 };
     (sample + entries + features) as f64
         + threads as f64 * judged_bytes(rows, params, book)
-        + rows as f64 * (store as f64 + (threads * bag) as f64 * share.min(1.0))
+        + rows as f64 * (store as f64 + threads as f64 * (bag as f64 * share + out_of_bag * (1.0 - share)))
 }
 
 /// Bytes that measures of label sets take in a tree, if some are asked for.

@@ -11,8 +11,9 @@
 //!     divide the examples by the best test; push the right child, then the left one   (partition)
 //! ```
 //!
-//! Memory: for each thread 20 bytes for each row of the bag, twice, the sums of the nodes on the stack, copies of
-//! the codes of nodes that fit the caches, and the entries of sparse features in a node.
+//! Memory: for each thread 20 bytes for each row of the bag, and as many for a partition or, where pairs are read by row, 16 for
+//! each row; the sums of the nodes on the stack, copies of the codes and pairs of nodes that fit the caches, and the entries of
+//! sparse features in a node.
 
 mod feature_codes;
 mod feature_search;

@@ -11,7 +11,7 @@ use std::convert::Infallible;
 
 use super::feature_codes::NOT_SPARSE;
 use super::state::{Buffers, Grower, KnownSums, LEAST_GAIN, NodeTotals, Partition, PendingNode, TestSource};
-use crate::candidates::{Candidate, SplitCandidates};
+use crate::candidates::{Candidate, SplitCandidates, choose};
 use crate::criterion::contrast;
 use crate::pairs::PairLayout;
 use crate::params::Ensemble;
@@ -110,10 +110,8 @@ impl Grower<'_> {
             Ensemble::ExtraTrees => batch.judge_random(*arch, pairs, node, constraint),
             Ensemble::RandomForest | Ensemble::Bagging => batch.judge(*arch, pairs, node, constraint),
         }
-        for (candidate, feature, gain) in batch.judged() {
-            buffers.batch_candidates.push(Candidate { gain, feature, test: candidate });
-        }
-        let Candidate { gain, feature, test: candidate } = buffers.batch_candidates.best(params.ties, &mut random)?;
+        let candidate = choose(batch.judged(), params.ties, &mut random)?;
+        let (feature, gain) = batch.candidate(candidate);
         let test = self.test_of(view, pending.examples.clone(), TestSource::Batch(candidate));
         Some(Candidate { gain, feature, test })
     }

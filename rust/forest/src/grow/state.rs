@@ -239,8 +239,6 @@ pub(super) struct Buffers {
     /// The sums of the examples by the code of a sparse feature.
     pub(super) feature_sums: NodeSums,
     pub(super) candidates: SplitCandidates<TestSource>,
-    /// The candidates of a plain node that is searched in a batch; the test is a position in the batch.
-    pub(super) batch_candidates: SplitCandidates<usize>,
     pub(super) sides: Vec<u8>,
     pub(super) left: Vec<f64>,
     /// The part of each target in the gain of a split; empty unless it is reported.
@@ -273,7 +271,6 @@ impl Buffers {
             few_sums: FewSums::default(),
             feature_sums: NodeSums::default(),
             candidates: SplitCandidates::default(),
-            batch_candidates: SplitCandidates::default(),
             sides: Vec::new(),
             left: Vec::new(),
             gain_by_target: Vec::new(),

@@ -85,7 +85,7 @@ impl Batch {
 
     /// Adds `feature`. `fill` writes the keys of the examples and returns true if they differ; otherwise the feature is
     /// dropped. Returns what `fill` returned.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, feature: u32, fill: impl FnOnce(&mut [f64]) -> bool) -> bool {
         let keys = &mut self.keys[self.rows.len() * self.width..][..self.width];
         keys[self.width - STEP..].fill(f64::INFINITY);
@@ -256,10 +256,17 @@ impl Batch {
 
     /// The number, the feature and the gain of each candidate, after they are judged. The gain is −1 if the constraint
     /// allows no cut.
-    pub(crate) fn judged(&self) -> impl Iterator<Item = (usize, u32, f64)> {
+    #[inline(always)]
+    pub(crate) fn judged(&self) -> impl Iterator<Item = (usize, u32, f64)> + Clone {
         let rows = self.rows.iter().enumerate();
         let better = rows.filter(|&(number, row)| row.missing == MissingSide::Heavier || self.beats_other_side(number));
         better.map(|(number, row)| (number, row.feature, row.gain))
+    }
+
+    /// The feature and the gain of candidate `number`.
+    #[inline(always)]
+    pub(crate) fn candidate(&self, number: usize) -> (u32, f64) {
+        (self.rows[number].feature, self.rows[number].gain)
     }
 
     /// Returns true if the row at `number` is better than that of the other side of the missing values, if there is one.

@@ -194,3 +194,22 @@ fn the_lower_of_equal_cuts_is_taken() {
         assert_eq!(found.unwrap().code, 0, "{n}");
     }
 }
+
+#[test]
+fn rounding_noise_does_not_choose_between_equal_cuts() {
+    // The first and the last cut gain as much, from means that are rounded. Both are at the same place of a step.
+    for n in (42u16..126).step_by(8) {
+        let codes: Vec<u16> = (0..n).collect();
+        let is_end = |code: u16| code == 0 || code == n - 1;
+        for value in [1.0, 3.0, 5.0, 7.0] {
+            let pairs: Vec<Pair> = codes.iter().map(|&code| [1.0, if is_end(code) { value } else { 0.0 }]).collect();
+            let node = Node::new(&pairs, PairLayout::Component);
+            let constraint = SplitConstraint { min_leaf: 1.0, missing: 0.0 };
+            let mut bins = Bins::new(255);
+            let codes = || (codes.iter().copied(), 255);
+            let found =
+                on_every_arch(|arch| best_cut(arch, codes(), pairs.iter().copied(), node, constraint, &mut bins));
+            assert_eq!(found.unwrap().unwrap().code, 0, "{n} {value}");
+        }
+    }
+}
