@@ -207,7 +207,7 @@ impl Items {
         part((&mut self.rows[range.clone()], &mut self.pairs[range]), spilled, goes_left)
     }
 
-    /// The same; if pairs are `by_row`, they stay where they are.
+    /// The same; pairs that are `by_row` stay where they are.
     pub(super) fn divide(
         &mut self,
         range: Range<usize>,

@@ -139,8 +139,8 @@ impl GainFormula {
     }
 }
 
-/// A single component, whose value is known for all rows or not: as [`Node::gain`] computes them.
 impl GainFormula {
+    /// The gains for a single component, as [`Node::gain`] computes them.
     #[inline(always)]
     fn fractions_of_sums<S: Simd, const MISSING: bool>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
         let difference = simd.sub_f64s(sums, simd.mul_f64s(simd.splat_f64s(self.node.pair[1] / self.examples), left));
@@ -152,11 +152,12 @@ impl GainFormula {
 impl PairGain for GainFormula {
     #[inline(always)]
     fn fractions<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
+        debug_assert_eq!(self.constraint.missing, 0.0, "cuts with missing values have a formula of their own");
         self.fractions_of_sums::<S, false>(simd, left, sums)
     }
 }
 
-/// A single component, where some values are missing.
+/// A single component, where some values are missing and are no information.
 #[derive(Clone, Copy)]
 struct SomeMissing(GainFormula);
 
