@@ -168,9 +168,12 @@ impl<G: PairGain, const CLEAR: bool> AllBins<'_, G, CLEAR> {
 /// divides and keeps all gains, and one for the first that ties with the greatest.
 #[derive(Clone, Copy)]
 struct Leaders<S: Simd, const VECTORS: usize> {
+    /// The number of the step that is offered, in each lane.
     step: S::f64s,
+    /// The gains of the cuts, as fractions; −1 over 1 at first.
     numerators: [S::f64s; VECTORS],
     denominators: [S::f64s; VECTORS],
+    /// The steps of the cuts.
     steps: [S::f64s; VECTORS],
 }
 
