@@ -140,7 +140,17 @@ impl GainFormula {
 }
 
 impl GainFormula {
-    /// The gains for a single component, as [`Node::gain`] computes them.
+    /// The gains for a single component; −1 where the constraint forbids the split.
+    #[inline(always)]
+    pub(crate) fn gains_of_sums<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> S::f64s {
+        let fractions = match self.constraint.missing > 0.0 {
+            true => self.fractions_of_sums::<S, true>(simd, left, sums),
+            false => self.fractions_of_sums::<S, false>(simd, left, sums),
+        };
+        fractions.divided(simd)
+    }
+
+    /// The same, as [`Node::gain`] computes them, not divided.
     #[inline(always)]
     fn fractions_of_sums<S: Simd, const MISSING: bool>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
         let difference = simd.sub_f64s(sums, simd.mul_f64s(simd.splat_f64s(self.node.pair[1] / self.examples), left));

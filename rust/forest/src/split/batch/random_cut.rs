@@ -33,7 +33,7 @@ impl LeftSide for PairSums<'_> {
 
     #[inline(always)]
     fn gains<S: Simd>(&self, simd: S, counts: S::f64s, sums: S::f64s) -> S::f64s {
-        self.gain.gains(simd, counts, sums)
+        self.gain.gains_of_sums(simd, counts, sums)
     }
 }
 
