@@ -5,7 +5,7 @@ use pulp::{Simd, WithSimd};
 use super::row::Row;
 use crate::criterion::Criterion;
 use crate::pairs::Pair;
-use crate::split::gain::{GainFormula, PairGain};
+use crate::split::gain::GainFormula;
 use crate::split::gram::{self, Gram};
 use crate::split::random_test::threshold;
 use crate::split::{STEP, dense, node, values};
