@@ -143,18 +143,14 @@ impl GainFormula {
     /// The gains for a single component; −1 where the constraint forbids the split.
     #[inline(always)]
     pub(crate) fn gains_of_sums<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> S::f64s {
-        let fractions = match self.constraint.missing > 0.0 {
-            true => self.fractions_of_sums::<S, true>(simd, left, sums),
-            false => self.fractions_of_sums::<S, false>(simd, left, sums),
-        };
-        fractions.divided(simd)
+        self.gains_of_qualities(simd, left, self.qualities(simd, left, sums))
     }
 
-    /// The same, as [`Node::gain`] computes them, not divided.
+    /// The gains for a single component times the counts of both sides, as [`Node::gain`] computes them.
     #[inline(always)]
-    fn fractions_of_sums<S: Simd, const MISSING: bool>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
+    fn qualities<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> S::f64s {
         let difference = simd.sub_f64s(sums, simd.mul_f64s(simd.splat_f64s(self.node.pair[1] / self.examples), left));
-        self.fractions_of_qualities::<S, MISSING>(simd, left, simd.mul_f64s(difference, difference))
+        simd.mul_f64s(difference, difference)
     }
 }
 
@@ -163,7 +159,7 @@ impl PairGain for GainFormula {
     #[inline(always)]
     fn fractions<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
         debug_assert_eq!(self.constraint.missing, 0.0, "cuts with missing values have a formula of their own");
-        self.fractions_of_sums::<S, false>(simd, left, sums)
+        self.fractions_of_qualities::<S, false>(simd, left, self.qualities(simd, left, sums))
     }
 }
 
@@ -174,7 +170,7 @@ struct SomeMissing(GainFormula);
 impl PairGain for SomeMissing {
     #[inline(always)]
     fn fractions<S: Simd>(self, simd: S, left: S::f64s, sums: S::f64s) -> Fractions<S> {
-        self.0.fractions_of_sums::<S, true>(simd, left, sums)
+        self.0.fractions_of_qualities::<S, true>(simd, left, self.0.qualities(simd, left, sums))
     }
 }
 
