@@ -134,30 +134,17 @@ impl Grower<'_> {
         let is_plain = self.is_plain && self.items.are_pairs();
         let is_sparse_plain = is_plain && self.entries.is_some() && !self.kernels.is_at_random();
         let plain = view.chunk().filter(|_| is_plain && self.entries.is_none());
-        match plain {
-            Some(chunk) if !root.by_row && !self.kernels.is_at_random() && root.examples.len() > MOST_IN_ORDER => {
-                let mut pairs = std::mem::take(&mut self.buffers.pairs_by_row);
-                self.items.spread_pairs(root.examples.clone(), chunk.rows, &mut pairs);
-                let done = self.subtree(view.with_pairs(&pairs), stage, PendingNode { by_row: true, ..root });
-                self.buffers.pairs_by_row = pairs;
-                done
-            }
-            _ => self.subtree_of_nodes(view, stage, root, |grower, pending, stack| match plain {
-                _ if is_sparse_plain => grower.sparse_node(view, pending, stack),
-                Some(chunk) => grower.plain_node(view, chunk, pending, stack),
-                None => grower.node(view, pending, stack),
-            }),
+        if let Some(chunk) = plain
+            && !root.by_row
+            && !self.kernels.is_at_random()
+            && root.examples.len() > MOST_IN_ORDER
+        {
+            let mut pairs = std::mem::take(&mut self.buffers.pairs_by_row);
+            self.items.spread_pairs(root.examples.clone(), chunk.rows, &mut pairs);
+            let done = self.subtree(view.with_pairs(&pairs), stage, PendingNode { by_row: true, ..root });
+            self.buffers.pairs_by_row = pairs;
+            return done;
         }
-    }
-
-    /// Grows the subtree of `root` node by node. `grow` returns true if the node is split.
-    fn subtree_of_nodes(
-        &mut self,
-        view: View<'_>,
-        stage: usize,
-        root: PendingNode,
-        mut grow: impl FnMut(&mut Self, PendingNode, &mut Vec<PendingNode>) -> Result<bool>,
-    ) -> Result<()> {
         let mut stack = vec![root];
         while let Some(mut pending) = stack.pop() {
             self.pool.rewind(pending.mark);
@@ -177,7 +164,12 @@ impl Grower<'_> {
                 continue;
             }
             let (examples, tracked, by_row) = (pending.examples.clone(), pending.tracked.clone(), pending.by_row);
-            if grow(self, pending, &mut stack)? {
+            let is_split = match plain {
+                _ if is_sparse_plain => self.sparse_node(view, pending, &mut stack)?,
+                Some(chunk) => self.plain_node(view, chunk, pending, &mut stack)?,
+                None => self.node(view, pending, &mut stack)?,
+            };
+            if is_split {
                 continue;
             }
             if by_row {

@@ -153,7 +153,7 @@ impl Grower<'_> {
 
 /// Returns true if the examples `pairs` of a node have the same value.
 #[inline(always)]
-fn are_pure(mut pairs: impl ExactSizeIterator<Item = Pair> + Clone, layout: PairLayout) -> bool {
+fn are_pure(mut pairs: impl Iterator<Item = Pair> + Clone, layout: PairLayout) -> bool {
     if !layout.has_plain_count() {
         return are_pure_in_fields(pairs, layout);
     }
@@ -163,7 +163,7 @@ fn are_pure(mut pairs: impl ExactSizeIterator<Item = Pair> + Clone, layout: Pair
 
 /// The same where the first number of a pair is not the count alone.
 #[inline(never)]
-fn are_pure_in_fields(mut pairs: impl ExactSizeIterator<Item = Pair> + Clone, layout: PairLayout) -> bool {
+fn are_pure_in_fields(mut pairs: impl Iterator<Item = Pair> + Clone, layout: PairLayout) -> bool {
     let count_of = |pair: Pair| layout.count_and_weight(pair[0]).0;
     match layout {
         PairLayout::Component | PairLayout::Classes(_) | PairLayout::Two(_) => {

@@ -235,12 +235,12 @@ impl Grower<'_> {
             (None, Slot::Narrow(slot)) => {
                 let (column, shift, highest) = (u8::of(chunk).column(slot), shift as u8, u8::from_u16(code + shift));
                 let goes_left = move |_, row: u32| column.at(row as usize).wrapping_add(shift) <= highest;
-                items.divide(pending.examples.clone(), pending.by_row, spill, goes_left)
+                items.divide(range.clone(), pending.by_row, spill, goes_left)
             }
             (None, Slot::Wide(slot)) => {
                 let (column, highest) = (u16::of(chunk).column(slot), code + shift);
                 let goes_left = move |_, row: u32| column.at(row as usize).wrapping_add(shift) <= highest;
-                items.divide(pending.examples.clone(), pending.by_row, spill, goes_left)
+                items.divide(range.clone(), pending.by_row, spill, goes_left)
             }
             (None, Slot::Sparse(_)) => unreachable!("{NOT_SPARSE}"),
         };
