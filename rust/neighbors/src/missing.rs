@@ -69,24 +69,34 @@ pub struct Distribution {
 /// The empirical distribution of known values.
 #[derive(Debug)]
 enum Known {
-    /// Numbers, with their running sums.
-    Numeric {
-        /// n_known, ascending.
-        values: Vec<f64>,
-        /// n_known + 1; sums of the values before, each times its weight.
-        sums: Vec<f64>,
-        /// n_known + 1; sums of the weights before. Empty where each value has the weight 1.
-        masses: Vec<f64>,
-        /// n_buckets + 1; number of values in the [buckets](bucket) before each, to shorten binary searches.
-        before: Vec<u32>,
-    },
+    Numeric(Numbers),
     /// Shares of the categories.
     Nominal(Vec<f64>),
 }
 
+/// Numbers with their running sums: what a difference takes of a number stands in one line of the cache.
+#[derive(Debug)]
+struct Numbers {
+    /// n_known, ascending.
+    values: Vec<Number>,
+    /// Sum of the values, each times its weight.
+    sum: f64,
+    /// n_known + 1; sums of the weights before. Empty where each value has the weight 1.
+    masses: Vec<f64>,
+    /// n_buckets + 1; number of values in the [buckets](bucket) before each, to shorten binary searches.
+    before: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Number {
+    value: f64,
+    /// Sum of the values before, each times its weight.
+    sum_before: f64,
+}
+
 impl MissingModel {
-    /// Bytes for each known value of a numeric feature: the value, a running sum and a step of the grid.
-    pub const VALUE_BYTES: usize = 8 + 8 + 4;
+    /// Bytes for each known value of a numeric feature: the value, a running sum and its part of a bucket.
+    pub const VALUE_BYTES: usize = size_of::<Number>() + 1;
     /// Bytes for each known value beside these where rows have weights: their running sum.
     pub const WEIGHT_BYTES: usize = 8;
     /// Bytes for each class of a feature, beside its values.
@@ -107,23 +117,23 @@ impl MissingModel {
         (classes, n_classes): (&[u16], usize),
         weights: &[f64],
     ) -> Option<Self> {
-        let mut parts: Vec<Vec<f64>> = vec![Vec::new(); n_classes];
-        let mut weights_of_parts = parts.clone();
         let class = |row: usize| classes.get(row).map_or(0, |&class| usize::from(class));
-        for (row, &value) in column.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
-            parts[class(row)].push(value);
-        }
+        let known = column.iter().enumerate().filter(|(_, value)| !value.is_nan());
+        let mut n_known = vec![0; n_classes];
+        known.clone().for_each(|(row, _)| n_known[class(row)] += 1);
+        let mut parts: Vec<Vec<f64>> = n_known.iter().map(|&n| Vec::with_capacity(n)).collect();
+        known.for_each(|(row, &value)| parts[class(row)].push(value));
+        let mut weights_of_parts = vec![Vec::new(); n_classes];
         for (row, &weight) in weights.iter().enumerate().filter(|(row, _)| !column[*row].is_nan()) {
             weights_of_parts[class(row)].push(weight);
         }
-        let n_known: usize = parts.iter().map(Vec::len).sum();
-        let missing = 1.0 - n_known as f64 / column.len() as f64;
+        let missing = 1.0 - n_known.iter().sum::<usize>() as f64 / column.len() as f64;
         let all = match parts.iter().any(Vec::is_empty) {
-            true => Some(Arc::new(Known::new(parts.concat(), &weights_of_parts.concat(), nominal)?)),
+            true => Some(Arc::new(Known::new(&mut parts.concat(), &weights_of_parts.concat(), nominal)?)),
             false => None,
         };
         let known: Vec<Arc<Known>> = parts
-            .into_iter()
+            .iter_mut()
             .zip(&weights_of_parts)
             .filter_map(|(part, weights)| Known::new(part, weights, nominal).map(Arc::new).or(all.clone()))
             .collect();
@@ -250,19 +260,16 @@ impl Interpolated {
 
     /// `None` if the error may be too large, or the feature is not numeric.
     fn new(known: &Known) -> Option<Self> {
-        let Known::Numeric { values, sums, masses, before } = known else { return None };
+        let Known::Numeric(numbers) = known else { return None };
         let mut last_mass = 0.0;
         let grid = (0..=Interpolated::STEPS).map(|step| {
             let value = step as f64 / Interpolated::STEPS as f64;
-            let below = Known::count_below(values, before, value);
-            let share = match masses.last() {
-                Some(all) => masses[below] / all,
-                None => below as f64 / values.len() as f64,
-            };
+            let below = numbers.count_below(value);
+            let share = numbers.mass_below(below) / numbers.mass();
             // The slope rises by twice the share of the values between; a line is at most a quarter of that beyond.
             let error = (share - last_mass) / (2 * Interpolated::STEPS) as f64;
             last_mass = share;
-            (error < 0.9 * INTERPOLATION_ERROR).then(|| Known::numeric_difference(sums, masses, below, value) as f32)
+            (error < 0.9 * INTERPOLATION_ERROR).then(|| numbers.difference(below, value) as f32)
         });
         grid.collect::<Option<_>>().map(Interpolated)
     }
@@ -277,27 +284,33 @@ impl Interpolated {
 
 impl Known {
     fn mean(&self) -> f64 {
-        let Known::Numeric { values, sums, masses, .. } = self else { return f64::NAN };
-        sums[values.len()] / masses.last().copied().unwrap_or(values.len() as f64)
+        let Known::Numeric(numbers) = self else { return f64::NAN };
+        numbers.sum / numbers.mass()
     }
 
     /// The means of the lower and of the upper half, each with its part of a value in the middle; NaN for a nominal feature.
     fn means(&self) -> [f64; 2] {
-        let Known::Numeric { values, sums, masses, .. } = self else { return [f64::NAN; 2] };
+        let Known::Numeric(numbers) = self else { return [f64::NAN; 2] };
+        let Numbers { values, sum, masses, .. } = numbers;
         if let Some(all) = masses.last() {
             let middle = masses.partition_point(|mass| *mass < all / 2.0).clamp(1, values.len()) - 1;
-            let lower = sums[middle] + (all / 2.0 - masses[middle]) * values[middle];
-            return [lower, sums[values.len()] - lower].map(|sum| sum / (all / 2.0));
+            let lower = values[middle].sum_before + (all / 2.0 - masses[middle]) * values[middle].value;
+            return [lower, sum - lower].map(|sum| sum / (all / 2.0));
         }
         let (n, half) = (values.len(), values.len() / 2);
-        let middle = if n.is_multiple_of(2) { 0.0 } else { values[half] / 2.0 };
-        [sums[half] + middle, sums[n] - sums[n - half] + middle].map(|sum| sum / (n as f64 / 2.0))
+        let middle = if n.is_multiple_of(2) { 0.0 } else { values[half].value / 2.0 };
+        let sums = [numbers.sum_below(half) + middle, sum - numbers.sum_below(n - half) + middle];
+        sums.map(|sum| sum / (n as f64 / 2.0))
     }
 
-    /// The distribution of `values` that have these `weights`, or 1 each without weights; `None` if there are no values.
-    pub(crate) fn new(mut values: Vec<f64>, weights: &[f64], nominal: bool) -> Option<Self> {
-        let highest = values.iter().copied().reduce(f64::max)?;
+    /// The distribution of `values` that have these `weights`, or 1 each without weights; `None` if there are no values. May
+    /// sort the values.
+    fn new(values: &mut [f64], weights: &[f64], nominal: bool) -> Option<Self> {
+        if values.is_empty() {
+            return None;
+        }
         if nominal {
+            let highest = values.iter().copied().fold(0.0, f64::max);
             let mut shares = vec![0.0; highest as usize + 1];
             let mut all = 0.0;
             for (place, &value) in values.iter().enumerate() {
@@ -308,86 +321,117 @@ impl Known {
             shares.iter_mut().for_each(|share| *share /= all);
             return Some(Known::Nominal(shares));
         }
-        values.shrink_to_fit();
-        let (sums, masses) = if weights.is_empty() {
-            sort(&mut values, |&value| value);
-            (running_sums(values.iter().copied()), Vec::new())
-        } else {
-            let mut weighted: Vec<(f64, f64)> = values.iter().copied().zip(weights.iter().copied()).collect();
-            sort(&mut weighted, |&(value, _)| value);
-            values.iter_mut().zip(&weighted).for_each(|(value, sorted)| *value = sorted.0);
-            let sums = running_sums(weighted.iter().map(|(value, weight)| value * weight));
-            (sums, running_sums(weighted.iter().map(|(_, weight)| *weight)))
-        };
-        let before = buckets_before(values.len(), values.iter().copied());
-        Some(Known::Numeric { values, sums, masses, before })
-    }
-
-    /// Number of `values` below `value`.
-    fn count_below(values: &[f64], before: &[u32], value: f64) -> usize {
-        let place = bucket(value, before.len() - 1);
-        let (low, high) = (before[place] as usize, before[place + 1] as usize);
-        low + values[low..high].partition_point(|known| *known < value)
+        if weights.is_empty() {
+            sort(values, |&value| value);
+            return Some(Known::Numeric(Numbers::new(values.iter().map(|&value| (value, value)), Vec::new())));
+        }
+        let mut weighted: Vec<(f64, f64)> = values.iter().copied().zip(weights.iter().copied()).collect();
+        sort(&mut weighted, |&(value, _)| value);
+        let masses = running_sums(weighted.iter().map(|(_, weight)| *weight));
+        let terms = weighted.iter().map(|(value, weight)| (*value, value * weight));
+        Some(Known::Numeric(Numbers::new(terms, masses)))
     }
 
     fn is_numeric(&self) -> bool {
-        matches!(self, Known::Numeric { .. })
+        matches!(self, Known::Numeric(_))
     }
 
     /// Expected difference between `value` and a draw from the distribution.
     fn difference(&self, value: f64) -> f64 {
         match self {
             Known::Nominal(shares) => 1.0 - shares.get(value as usize).copied().unwrap_or(0.0),
-            Known::Numeric { values, sums, masses, before } => {
-                Known::numeric_difference(sums, masses, Known::count_below(values, before, value), value)
-            }
+            Known::Numeric(numbers) => numbers.difference(numbers.count_below(value), value),
         }
-    }
-
-    /// Expected difference between `value` and a draw from numbers, of which `below` are lower, with these running `sums`
-    /// and `masses`.
-    #[inline]
-    fn numeric_difference(sums: &[f64], masses: &[f64], below: usize, value: f64) -> f64 {
-        let n = sums.len() - 1;
-        let (lower, all) = if masses.is_empty() { (below as f64, n as f64) } else { (masses[below], masses[n]) };
-        let above = sums[n] - sums[below] - (all - lower) * value;
-        (lower * value - sums[below] + above) / all
     }
 
     /// Sets `out` to the expected differences of `sorted` numbers, which come with their rows.
     fn walk(&self, sorted: &[(f64, u32)], out: &mut [f64]) {
-        let Known::Numeric { values, sums, masses, .. } = self else {
-            unreachable!("a feature is numeric in all classes")
-        };
+        let Known::Numeric(numbers) = self else { unreachable!("a feature is numeric in all classes") };
         let mut below = 0;
         for &(value, row) in sorted {
-            while values.get(below).is_some_and(|known| *known < value) {
-                below += 1;
-            }
-            out[row as usize] = Known::numeric_difference(sums, masses, below, value);
+            below = numbers.count_below_from(below, value);
+            out[row as usize] = numbers.difference(below, value);
         }
     }
 
     /// Expected difference between draws from two distributions.
-    pub(crate) fn mean_difference(&self, other: &Known) -> f64 {
+    fn mean_difference(&self, other: &Known) -> f64 {
         match (self, other) {
             (Known::Nominal(a), Known::Nominal(b)) => 1.0 - a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>(),
-            (Known::Numeric { values, masses: own, .. }, Known::Numeric { values: others, sums, masses, .. }) => {
+            (Known::Numeric(own), Known::Numeric(other)) => {
                 let mut below = 0;
-                let mut difference = |&value: &f64| {
-                    below += others[below..].iter().take_while(|other| **other < value).count();
-                    Known::numeric_difference(sums, masses, below, value)
+                let mut difference = |number: &Number| {
+                    below = other.count_below_from(below, number.value);
+                    other.difference(below, number.value)
                 };
-                match own.last() {
-                    None => values.iter().map(difference).sum::<f64>() / values.len() as f64,
-                    Some(all) => {
-                        let weights = own.windows(2).map(|masses| masses[1] - masses[0]);
-                        values.iter().zip(weights).map(|(value, weight)| weight * difference(value)).sum::<f64>() / all
+                let sum: f64 = match own.masses.is_empty() {
+                    true => own.values.iter().map(difference).sum(),
+                    false => {
+                        let weights = own.masses.windows(2).map(|masses| masses[1] - masses[0]);
+                        own.values.iter().zip(weights).map(|(number, weight)| weight * difference(number)).sum()
                     }
-                }
+                };
+                sum / own.mass()
             }
             _ => unreachable!("both distributions are of one feature"),
         }
+    }
+}
+
+impl Numbers {
+    /// Values per bucket, which make two lines of the cache.
+    const PER_BUCKET: usize = 8;
+
+    /// Creates the distribution of ascending values, each with its product with its weight.
+    fn new(terms: impl ExactSizeIterator<Item = (f64, f64)>, masses: Vec<f64>) -> Self {
+        let n = terms.len();
+        let mut sum = 0.0;
+        let with_sum = |(value, term)| {
+            let sum_before = sum;
+            sum += term;
+            Number { value, sum_before }
+        };
+        let values: Vec<Number> = terms.map(with_sum).collect();
+        let before = buckets_before(n / Self::PER_BUCKET, values.iter().map(|number| number.value));
+        Numbers { values, sum, masses, before }
+    }
+
+    /// The weights of all values.
+    fn mass(&self) -> f64 {
+        self.masses.last().copied().unwrap_or(self.values.len() as f64)
+    }
+
+    /// The weights of the first `n` values.
+    fn mass_below(&self, n: usize) -> f64 {
+        self.masses.get(n).copied().unwrap_or(n as f64)
+    }
+
+    /// The sum of the first `n` values, each times its weight.
+    fn sum_below(&self, n: usize) -> f64 {
+        self.values.get(n).map_or(self.sum, |number| number.sum_before)
+    }
+
+    /// Number of values below `value`.
+    fn count_below(&self, value: f64) -> usize {
+        let place = bucket(value, self.before.len() - 1);
+        let (low, high) = (self.before[place] as usize, self.before[place + 1] as usize);
+        low + self.values[low..high].partition_point(|number| number.value < value)
+    }
+
+    /// The same, of which `below` are known to be.
+    fn count_below_from(&self, mut below: usize, value: f64) -> usize {
+        while self.values.get(below).is_some_and(|number| number.value < value) {
+            below += 1;
+        }
+        below
+    }
+
+    /// Expected difference between `value` and a draw from the numbers, of which `below` are lower.
+    #[inline]
+    fn difference(&self, below: usize, value: f64) -> f64 {
+        let (lower, all, sum) = (self.mass_below(below), self.mass(), self.sum_below(below));
+        let above = self.sum - sum - (all - lower) * value;
+        (lower * value - sum + above) / all
     }
 }
 

@@ -111,12 +111,22 @@ impl Table<'_> {
             let together = columns.par_chunks_mut(TOGETHER).zip(features.par_chunks(TOGETHER));
             together.for_each(|(columns, features)| {
                 columns.iter_mut().for_each(|column| column.reserve(rows.numbers.len()));
-                for row in rows.values().chunks_exact(rows.width) {
-                    columns.iter_mut().zip(features).for_each(|(column, &feature)| column.push(row[feature]));
-                }
+                append_columns((rows.values(), rows.width), features, columns);
             });
             Ok(())
         })?;
         Ok(columns)
+    }
+}
+
+/// Appends the values of `features` in rows of `width` features to `columns`.
+///
+/// Few rows at a time: their lines of the cache serve all features that share them.
+pub(crate) fn append_columns((rows, width): (&[f64], usize), features: &[usize], columns: &mut [Vec<f64>]) {
+    const ROWS: usize = 256;
+    for rows in rows.chunks(ROWS * width.max(1)) {
+        for (column, &feature) in columns.iter_mut().zip(features) {
+            column.extend(rows[feature..].iter().step_by(width));
+        }
     }
 }
