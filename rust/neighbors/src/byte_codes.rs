@@ -8,9 +8,11 @@
 //! a plane. A missing one is replaced by a [substitute](super::missing::MissingModel::substitute), whose distances are at most
 //! the differences of the missing value.
 //!
-//! A category has two bytes: four points of a plane that are equally far apart by the sum of absolute differences, just
-//! below 1. With more than four categories some share a point, which the bound allows. A missing category is in the
-//! middle; its distance from the others is part of the quantization error.
+//! A category is one of four points of a plane that are equally far apart by the sum of absolute differences, just below 1.
+//! With more than four categories some share a point, which the bound allows. In features without missing values it has a
+//! bit in each of two words, which differ in at least one bit where points do, in others two bytes: a missing category is in
+//! the middle; its distance from the others is part of the quantization error. With words in the place of bytes, 10,000 rows of
+//! 100 features of three categories are ranked in .75 of the time.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -28,10 +30,14 @@ const FEWEST_BYTES: usize = 16;
 const CATEGORIES: [[u8; 2]; 4] = [[0, MIDDLE], [2 * MIDDLE, MIDDLE], [MIDDLE, 0], [MIDDLE, 2 * MIDDLE]];
 /// Half of the distance of two categories, in steps of a byte; the distance of a missing one from each.
 const MIDDLE: u8 = 127;
-/// Most bytes of a row: with more, sums would not fit 31 bits.
+/// The distance of two categories, in steps of a byte.
+pub(super) const CATEGORY: u32 = 2 * MIDDLE as u32;
+/// Most bytes of a row, with two for each category: with more, sums would not fit 31 bits.
 const MOST_BYTES: usize = 1 << 22;
 /// Bytes of a word.
 const OCTET: usize = 8;
+/// Bits of a word.
+const BITS: usize = u64::BITS as usize;
 /// The distance of one step of a byte, less the rounding errors of sums and limits.
 pub(super) const STEP: f32 = (1.0 - 1e-6) / STEPS;
 /// More steps than distances and quantization errors have.
@@ -51,6 +57,8 @@ pub(super) fn limit(distance: f32, quantization_error: f32) -> u64 {
 pub(super) struct ByteCodes {
     /// Panel after panel: n_octets x LANES
     octets: Large<u64>,
+    /// Panel after panel: n_words x LANES, a line of low bits and one of high bits for each 64 categories.
+    categories: Large<u64>,
     /// Panel after panel: LANES; negative infinity for padding.
     quantization_error: Vec<f32>,
     /// Panel after panel: LANES, at their [positions](word_position); what a comparison of rows starts from.
@@ -64,6 +72,8 @@ pub(super) struct ByteCodes {
 pub struct ByteCodesPanel<'a> {
     /// n_octets x LANES
     pub(super) octets: &'a [u64],
+    /// n_words x LANES
+    pub(super) categories: &'a [u64],
     pub(super) quantization_error: &'a [f32],
     /// LANES; [`BASE`] less the steps of the quantization error of each row, beyond all limits for padding.
     pub(super) offsets: &'a [u64],
@@ -75,6 +85,7 @@ pub struct ByteCodesPanel<'a> {
 #[derive(Debug, Default)]
 pub(super) struct ByteCodesCells<'a> {
     octets: &'a mut [u64],
+    categories: &'a mut [u64],
     quantization_error: &'a mut [f32],
     offsets: &'a mut [u64],
     rows: &'a mut [f32],
@@ -86,15 +97,30 @@ pub(super) fn are_supported(layout: &Layout) -> bool {
     is_possible && !layout.is_short && !layout.is_uneven && n_bytes(layout) >= FEWEST_BYTES
 }
 
-/// Bytes of a row.
+/// Bytes of a row, with two for each category.
 pub(super) fn n_bytes(layout: &Layout) -> usize {
-    let n_numeric = layout.n_numeric + layout.n_substituted();
-    let n_nominal = layout.whole.len() + layout.with_missing.len() - n_numeric;
-    (layout.n_numeric + layout.coordinates * layout.n_substituted() + CATEGORIES[0].len() * n_nominal).min(MOST_BYTES)
+    n_in_octets(layout) + CATEGORIES[0].len() * n_in_words(layout)
+}
+
+/// Bytes of a row but those of categories in words.
+fn n_in_octets(layout: &Layout) -> usize {
+    let n_nominal = layout.with_missing.len() - layout.n_substituted();
+    let n_numeric = layout.n_numeric + layout.coordinates * layout.n_substituted();
+    (n_numeric + CATEGORIES[0].len() * n_nominal).min(MOST_BYTES)
+}
+
+/// Categories of a row that have bits in words.
+fn n_in_words(layout: &Layout) -> usize {
+    layout.halves.len().min((MOST_BYTES - n_in_octets(layout)) / CATEGORIES[0].len())
 }
 
 fn n_octets(layout: &Layout) -> usize {
-    n_bytes(layout).div_ceil(OCTET)
+    n_in_octets(layout).div_ceil(OCTET)
+}
+
+/// Two words for each 64 categories.
+fn n_words(layout: &Layout) -> usize {
+    2 * n_in_words(layout).div_ceil(BITS)
 }
 
 impl ByteCodes {
@@ -105,6 +131,7 @@ impl ByteCodes {
         }
         ByteCodes {
             octets: Large::zeros(n * n_octets(layout)),
+            categories: Large::zeros(n * n_words(layout)),
             quantization_error: vec![f32::NEG_INFINITY; n],
             offsets: vec![BEYOND; n],
             rows: Large::zeros(n * Parts::new(layout).stride),
@@ -130,19 +157,25 @@ impl ByteCodes {
         Transposed { values, with_missing, expected }
     }
 
+    /// Bytes of the codes of a row.
+    pub(super) fn code_bytes(layout: &Layout) -> usize {
+        OCTET * (n_octets(layout) + n_words(layout))
+    }
+
     pub(super) fn row_bytes(layout: &Layout) -> usize {
         if !are_supported(layout) {
             return 0;
         }
-        OCTET * (n_octets(layout) + 1) + size_of::<f32>() * (Parts::new(layout).stride + 1)
+        ByteCodes::code_bytes(layout) + OCTET + size_of::<f32>() * (Parts::new(layout).stride + 1)
     }
 
     pub(super) fn panel(&self, layout: &Layout, number: usize) -> ByteCodesPanel<'_> {
         if self.quantization_error.is_empty() {
-            return ByteCodesPanel { octets: &[], quantization_error: &[], offsets: &[], rows: &[] };
+            return ByteCodesPanel { octets: &[], categories: &[], quantization_error: &[], offsets: &[], rows: &[] };
         }
         ByteCodesPanel {
             octets: cut(&self.octets, number, n_octets(layout)),
+            categories: cut(&self.categories, number, n_words(layout)),
             quantization_error: cut(&self.quantization_error, number, 1),
             offsets: cut(&self.offsets, number, 1),
             rows: cut(&self.rows, number, Parts::new(layout).stride),
@@ -155,18 +188,21 @@ impl ByteCodes {
         layout: &Layout,
         n_panels: usize,
     ) -> impl IndexedParallelIterator<Item = ByteCodesCells<'_>> {
-        let (octets, rows) = ((n_octets(layout) * LANES).max(1), (Parts::new(layout).stride * LANES).max(1));
-        let mut cells: Vec<ByteCodesCells<'_>> = (self.octets.chunks_exact_mut(octets))
-            .zip(self.quantization_error.chunks_exact_mut(LANES))
+        let rows = (Parts::new(layout).stride * LANES).max(1);
+        let mut cells: Vec<ByteCodesCells<'_>> = (self.quantization_error.chunks_exact_mut(LANES))
             .zip(self.offsets.chunks_exact_mut(LANES))
             .zip(self.rows.chunks_exact_mut(rows))
-            .map(|(((octets, quantization_error), offsets), rows)| ByteCodesCells {
-                octets,
+            .map(|((quantization_error, offsets), rows)| ByteCodesCells {
                 quantization_error,
                 offsets,
                 rows,
+                ..ByteCodesCells::default()
             })
             .collect();
+        let [octets, words] = [n_octets(layout), n_words(layout)].map(|width| (width * LANES).max(1));
+        cells.iter_mut().zip(self.octets.chunks_exact_mut(octets)).for_each(|(cells, octets)| cells.octets = octets);
+        let categories = self.categories.chunks_exact_mut(words);
+        cells.iter_mut().zip(categories).for_each(|(cells, categories)| cells.categories = categories);
         cells.resize_with(n_panels, ByteCodesCells::default);
         cells.into_par_iter()
     }
@@ -176,15 +212,15 @@ impl ByteCodesCells<'_> {
     /// Writes the row in lane number `lane`.
     pub(super) fn fill(&mut self, layout: &Layout, lane: usize, cells: &Cells<'_>) {
         let Some(quantization_error) = self.quantization_error.get_mut(lane) else { return };
-        let (parts, n_bytes) = (Parts::new(layout), n_bytes(layout));
+        let (parts, n_in_octets) = (Parts::new(layout), n_in_octets(layout));
         parts.write(layout, cells, &mut self.rows[lane * parts.stride..(lane + 1) * parts.stride]);
         let (numeric, nominal) = cells.values.split_at(layout.n_numeric);
         let mut missing = 0.0;
         let together: Vec<f32>;
         let mut values = numeric;
-        if n_bytes > numeric.len() {
-            let nominal = nominal.iter().chain(&cells.with_missing[layout.n_substituted()..]);
-            let bytes = nominal.flat_map(|&category| {
+        if n_in_octets > numeric.len() {
+            let nominal = &cells.with_missing[layout.n_substituted()..];
+            let bytes = nominal.iter().flat_map(|&category| {
                 missing += if category.is_nan() { f64::from(MIDDLE) / f64::from(STEPS) } else { 0.0 };
                 let code = CATEGORIES[category as usize % CATEGORIES.len()];
                 if category.is_nan() { [MIDDLE; 2] } else { code }
@@ -193,7 +229,17 @@ impl ByteCodesCells<'_> {
             together = numeric.iter().chain(&*cells.points).copied().chain(bytes).collect();
             values = &together;
         }
-        let error = missing + Arch::new().dispatch(ToBytes { values: &values[..n_bytes], lane, octets: self.octets });
+        let of_words = nominal[..n_in_words(layout)].chunks(BITS).zip(self.categories.chunks_exact_mut(2 * LANES));
+        for (categories, words) in of_words {
+            for (bit, &category) in categories.iter().enumerate() {
+                let category = category as u64;
+                words[word_position(lane)] |= (category & 1) << bit;
+                words[LANES + word_position(lane)] |= (category >> 1 & 1) << bit;
+            }
+        }
+        let values = &values[..n_in_octets];
+        let error = missing + Arch::new().dispatch(ToBytes { values, lane, octets: self.octets });
+        let n_bytes = n_bytes(layout);
         // Plus the rounding errors of values and sums in f32.
         *quantization_error = (error * (1.0 + 1e-6) + n_bytes as f64 * f64::from(f32::EPSILON)) as f32;
         self.offsets[word_position(lane)] = BASE - (*quantization_error / STEP).ceil() as u64;

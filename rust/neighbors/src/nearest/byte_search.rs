@@ -176,8 +176,7 @@ impl ByteSearch {
         for (number, other) in tile.rows.iter().enumerate() {
             let other = other.byte_codes;
             for first in (0..LANES).step_by(Q) {
-                let octets = [queries.octets, other.octets];
-                let within = bytes_within::<S, V, Q>(simd, octets, first, other.offsets, &limits);
+                let within = bytes_within::<S, V, Q>(simd, [queries, other], first, &limits);
                 for (q, within) in within.into_iter().enumerate() {
                     self.marks[(first + q) * n + number] = within;
                 }

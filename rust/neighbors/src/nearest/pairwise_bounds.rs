@@ -4,7 +4,7 @@
 
 use super::panel_pairs::{PanelPairs, TILE, n_tiles};
 use super::quantized::{QuantizedDistances, Scale, any_is_large, levels};
-use crate::byte_codes::{are_supported, n_bytes};
+use crate::byte_codes::{ByteCodes, are_supported};
 use crate::bytes::{Bytes, WithBytes, dispatch};
 use crate::layout::{LANES, Layout};
 use crate::panels::{Panel, Panels};
@@ -27,7 +27,7 @@ pub(super) struct PairwiseBounds {
 
 /// Bytes of the bounds of `n` panels; `None` where they would not be faster.
 pub(super) fn bytes(layout: &Layout, n: usize) -> Option<usize> {
-    let is_worthwhile = are_supported(layout) && n_bytes(layout) >= FEWEST_BYTES;
+    let is_worthwhile = are_supported(layout) && ByteCodes::code_bytes(layout) >= FEWEST_BYTES;
     is_worthwhile.then(|| TILE * n_tiles(n))
 }
 

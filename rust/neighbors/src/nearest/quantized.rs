@@ -99,7 +99,7 @@ pub(super) fn levels<S: Bytes, const V: usize, const W: usize, const Q: usize>(
     [queries, rows]: [ByteCodesPanel<'_>; 2],
     first: usize,
 ) -> [[u8; LANES]; Q] {
-    let steps = byte_distances::<S, V, W, Q>(simd, queries.octets, rows.octets, first);
+    let steps = byte_distances::<S, V, W, Q>(simd, queries, rows, first);
     let quantization_errors = line::<S, W>(simd, rows.quantization_error);
     let (per_step, minus_per_unit) = (simd.splat_f32s(STEP * scale.per_unit), simd.splat_f32s(-scale.per_unit));
     let mut levels = [[0; LANES]; Q];
@@ -153,8 +153,7 @@ impl WithBytes for Sample<'_> {
         let Sample { queries, rows, distances } = self;
         for rows in rows {
             for first in (0..LANES).step_by(Q) {
-                let steps =
-                    byte_distances::<S, V, W, Q>(simd, rows.byte_codes.octets, queries.byte_codes.octets, first);
+                let steps = byte_distances::<S, V, W, Q>(simd, rows.byte_codes, queries.byte_codes, first);
                 for (number, steps) in (first..).zip(steps) {
                     let mut line = [0.0; LANES];
                     S::as_mut_simd_f32s(&mut line).0.copy_from_slice(&steps);
