@@ -64,6 +64,11 @@ def ferrank(X: np.ndarray | pa.Table, y: np.ndarray, n_jobs: int = 1, **settings
     return ranker.fit(X, y).feature_importances_
 
 
+def without_errors(X: np.ndarray | pa.Table, y: np.ndarray, **settings: Any) -> np.ndarray:
+    """Importances alone, as peers give them."""
+    return ferrank(X, y, standard_errors=False, **settings)
+
+
 def fast_select(X: np.ndarray, y: np.ndarray, name: str = "ReliefF") -> np.ndarray:
     import fast_select
 
@@ -106,7 +111,7 @@ def speed(sizes: list[tuple[int, int]], peers: list[str], most_rows: int) -> Ite
     for n_rows, n_features in sizes:
         X, y = data(n_rows, n_features)
         ferrank(*data(100, n_features))
-        (ours,) = fastest(partial(ferrank, X, y))
+        (ours,) = fastest(partial(without_errors, X, y))
         for peer in peers:
             package, rank = PEERS[peer]
             try:
@@ -151,7 +156,9 @@ def tables(most_rows: int) -> Iterator[tuple]:
         ours, X, y = make()
         rows = min(len(X), most_rows)
         fast_select(X[:100], y[:100])
-        run, peer = fastest(partial(ferrank, ours, y), partial(fast_select, X[:rows], y[:rows]), long=LONG)
+        run, peer = fastest(
+            partial(without_errors, ours, y), partial(fast_select, X[:rows], y[:rows]), long=LONG
+        )
         theirs = peer.cpu * (len(X) / rows) ** 2
         peer_name = found + ("" if rows == len(X) else ", scaled")
         yield name, peer_name, f"{theirs:.2f}", f"{run.cpu:.3f}", f"{theirs / run.cpu:.1f}x", least
@@ -165,7 +172,7 @@ def multisurf(n_rows: int = 5_000, n_features: int = 100) -> Iterator[tuple]:
         return
     X, y = data(n_rows, n_features)
     fast_select(X[:100], y[:100], "MultiSURF")
-    calls = partial(ferrank, X, y, neighborhood="multisurf"), partial(fast_select, X, y, "MultiSURF")
+    calls = partial(without_errors, X, y, neighborhood="multisurf"), partial(fast_select, X, y, "MultiSURF")
     ours, theirs = (run.cpu for run in fastest(*calls, long=LONG))
     size = f"{n_rows:,} x {n_features:,}, MultiSURF"
     yield size, found, f"{theirs:.2f}", f"{ours:.3f}", f"{theirs / ours:.1f}x", ">= 10x"
@@ -179,6 +186,16 @@ def missing(n_rows: int = 10_000, n_features: int = 100) -> Iterator[tuple]:
         none, some = (run.cpu for run in fastest(*(partial(ferrank, X, y) for X, y in tables)))
         name = f"{size}, {share:.1%} missing"
         yield name, "none missing, CPU s", f"{none:.3f}", f"{some:.3f}", f"{some / none:.2f}x", most
+
+
+def errors() -> Iterator[tuple]:
+    """Least CPU seconds with standard errors, as by default, and without."""
+    for n_rows, n_features in ((10_000, 100), (500, 20_000)):
+        X, y = data(n_rows, n_features)
+        runs = fastest(partial(without_errors, X, y), partial(ferrank, X, y))
+        without, by_default = (run.cpu for run in runs)
+        size, ratio = f"{n_rows:,} x {n_features:,}, standard errors", f"{by_default / without:.2f}x"
+        yield size, "without, CPU s", f"{without:.3f}", f"{by_default:.3f}", ratio, ""
 
 
 def threads(sizes: list[tuple[int, int]]) -> Iterator[tuple]:
@@ -226,7 +243,7 @@ def main() -> None:
     parser.add_argument(
         "--most-peer-rows", type=int, default=20_000, help="for fast-select among tables; default: 20,000"
     )
-    names = ["speed", "tables", "multisurf", "missing", "threads", "memory"]
+    names = ["speed", "tables", "multisurf", "errors", "missing", "threads", "memory"]
     parser.add_argument("--case", nargs="+", choices=names, default=names)
     add_option(parser)
     parser.add_argument("--measure-memory", type=int, help=argparse.SUPPRESS)
@@ -242,6 +259,7 @@ def main() -> None:
         "speed": speed(args.sizes or SIZES, args.peers, args.most_rows),
         "tables": tables(args.most_peer_rows),
         "multisurf": multisurf(),
+        "errors": errors(),
         "missing": missing(),
         "threads": threads(args.sizes or SIZES + LARGER),
         "memory": memory(args.memory_rows),
