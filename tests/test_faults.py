@@ -167,7 +167,8 @@ def test_a_temporary_folder_that_goes_away(tmp_path: Path) -> None:
 def test_signals_end_the_process_and_the_run_goes_on_later(number: int, tmp_path: Path) -> None:
     path, scratch = tmp_path / "run.ferrank", tmp_path / "scratch"
     scratch.mkdir()
-    code = "rank(n_estimators=2_000, resume=sys.argv[1], temp_dir=sys.argv[2])"
+    # More trees than are grown before the signal, however long this process has to wait.
+    code = "rank(n_estimators=50_000, resume=sys.argv[1], temp_dir=sys.argv[2])"
     process = begin(code, str(path), str(scratch))
     while process.poll() is None and (not path.exists() or path.stat().st_size < 20_000):
         time.sleep(0.01)

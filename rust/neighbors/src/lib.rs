@@ -42,6 +42,7 @@ pub mod all_pairs;
 mod byte_codes;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod bytes;
+mod columns;
 pub mod context;
 pub mod fixed;
 mod gaps;

@@ -26,9 +26,9 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::columns::append_columns;
 use super::missing::MissingModel;
 use super::sink::{DECIMALS, distance_key};
-use super::table::append_columns;
 use super::weights::DistanceWeights;
 use ferrank_data::groups::Groups;
 use ferrank_data::profile::{Categories, ColumnProfile};

@@ -47,6 +47,7 @@ use rayon::prelude::*;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::monitor::Phase;
 
+use super::columns::append_columns;
 use super::rows::{BLOCK_ROWS, Reader, Rows, TOGETHER};
 use super::sparse::SparseRows;
 use super::spilled::SpilledRows;
@@ -116,17 +117,5 @@ impl Table<'_> {
             Ok(())
         })?;
         Ok(columns)
-    }
-}
-
-/// Appends the values of `features` in rows of `width` features to `columns`.
-///
-/// Few rows at a time: their lines of the cache serve all features that share them.
-pub(crate) fn append_columns((rows, width): (&[f64], usize), features: &[usize], columns: &mut [Vec<f64>]) {
-    const ROWS: usize = 256;
-    for rows in rows.chunks(ROWS * width.max(1)) {
-        for (column, &feature) in columns.iter_mut().zip(features) {
-            column.extend(rows[feature..].iter().step_by(width));
-        }
     }
 }
