@@ -196,6 +196,21 @@ def test_priors_weigh_misses() -> None:
     np.testing.assert_allclose(importances({0: 0.2, 1: 0.3, 2: 0.5})[:4], total / 90, atol=1e-12)
 
 
+def test_the_prior_of_a_class_may_be_nearly_one() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0, "a", "b")
+
+    def importances(priors: Any = "empirical", weights: Any = None) -> Any:
+        ranker = fr.ReliefRanker("classification", class_priors=priors)
+        return ranker.fit(X, y, sample_weight=weights).feature_importances_
+
+    # A miss of one of two classes counts as much as a hit, whatever the priors.
+    np.testing.assert_allclose(importances({"a": 1e17, "b": 1}), importances("uniform"), rtol=1e-12)
+    heavy = [importances(weights=np.r_[weight, np.ones(39)]) for weight in (1e14, 1e30)]
+    np.testing.assert_allclose(*heavy, rtol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("priors", "message"),
     [

@@ -37,12 +37,13 @@ class ReliefRanker(ReliefPlan, StreamRanker):
     neighborhood : {"nearest", "surf", "surf_star", "multisurf", "multisurf_star"}, default="nearest"
         Which rows count as neighbors of a row. "nearest": the ``n_neighbors`` nearest. "surf" [4]_: all that
         are nearer than the mean distance of all pairs of rows. "multisurf" [7]_: all that are nearer than the
-        mean distance from the row less half of the standard deviation of these distances. "surf_star" [5]_
-        and "multisurf_star" [6]_: the same, and rows farther than the mean, or than the mean plus half of the
-        standard deviation, count with the opposite sign; importances are then in [-2, 2]. Rules other than
-        "nearest" find interactions without a choice of ``n_neighbors``; they measure all pairs of rows and
-        hold all rows in memory, at most 4,000,000. For dask collections use "nearest" or
-        ``scope="partition"``. See Notes for the differences from scikit-rebate.
+        mean distance from the row less half of the standard deviation (of a population) of these distances.
+        "surf_star" [5]_ and "multisurf_star" [6]_: the same, and rows farther than the mean, or than the mean
+        plus half of the standard deviation, count with the opposite sign; importances are then in [-2, 2].
+        Rules other than "nearest" find interactions without a choice of ``n_neighbors``; they measure all
+        pairs of rows and hold all rows in memory, at most 4,000,000. In classification they add up
+        differences of numbers rounded to multiples of 2**-30, in features without missing values. For dask
+        collections use "nearest" or ``scope="partition"``. See Notes for the differences from scikit-rebate.
     n_neighbors : int or sequence of int, default=10
         Number of neighbors of each row, in classification of each class; smaller classes count with the rows
         they have. Several numbers share one search and give a score each: ``relief_k10``, ``relief_k70`` ….
@@ -54,8 +55,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         ``myopic`` uses all pairs of rows instead of neighbors; it needs a single nominal target and has no
         standard errors. The first score is the main one.
     class_priors : {"empirical", "uniform"} or dict, default="empirical"
-        Prior probabilities of the classes, by which ReliefF weighs the misses of each class: the shares of
-        the rows, the same for all, or by class, up to a common factor. For a single nominal target.
+        Prior probabilities P of the classes, by which ReliefF weighs the misses of each class C of a row of
+        class c, P(C) / (1 - P(c)): the shares of the rows, the same for all, or by class, up to a common
+        factor. For a single nominal target.
     n_iterations : int, float, None or sequence of these, default=None
         Number of rows whose neighbors are searched (m in the papers), drawn without replacement; a float is a
         share. None uses all rows, as does a greater number. Several make a score each from one run, such as
@@ -145,9 +147,9 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         known well enough. Not for streams, rankings in parts, and ``until``.
     standard_errors : bool, default=True
         Whether to compute standard errors: how far other rows from the same population would move the
-        importances. They take up to a third of the time, and do not affect the importances, but for rounding
-        with neighborhoods other than "nearest". Without them there are only Monte Carlo errors: how far other
-        queries would move the importances. ``until`` needs them.
+        importances. They take up to two fifths of the time, and do not affect the importances but for
+        rounding errors, below 1e-11 with ``neighborhood="nearest"``. Without them there are only Monte Carlo
+        errors: how far other queries would move the importances. ``until`` needs them.
     until : {"stable"}, optional
         With "stable" the number of queries grows, up to ``n_iterations``, until the ``stable_top`` best
         features are separated from all others. ``result_.stopped`` gives the reason for the end. Ctrl-C ends

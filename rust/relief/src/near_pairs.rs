@@ -12,6 +12,7 @@ use pulp::Arch;
 
 use crate::estimates::NEGLIGIBLE;
 use crate::neighborhoods::rank_shares;
+use crate::plan::of_others;
 use ferrank_neighbors::nearest::{NearestParams, NeighborLists, Search};
 use ferrank_neighbors::rows::Rows;
 use ferrank_neighbors::space::Space;
@@ -86,7 +87,7 @@ impl NearPairs<'_> {
         self.space.classes.iter().for_each(|&class| priors[usize::from(class)] += 1.0 / n);
         self.pairs(|query, class, _, share| {
             let own = self.space.class(query);
-            share / n * if class == own { -1.0 } else { priors[class] / (1.0 - priors[own]) }
+            share / n * if class == own { -1.0 } else { priors[class] / of_others(&priors, own) }
         })
     }
 

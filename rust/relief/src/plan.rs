@@ -157,7 +157,7 @@ impl Plan {
             for ((weights, units), &share) in pairs.zip(shares) {
                 match &self.kind {
                     Kind::Classes { .. } if class == own => weights[number] = -share,
-                    Kind::Classes { priors } => weights[number] = share * priors[class] / (1.0 - priors[own]),
+                    Kind::Classes { priors } => weights[number] = share * priors[class] / of_others(priors, own),
                     Kind::Distances(..) => {
                         let weights = &mut weights[number * n_units..][..n_units];
                         weights.iter_mut().zip(units).for_each(|(weight, unit)| *weight = share * unit);
@@ -173,7 +173,7 @@ impl Plan {
     fn units(&self, query: u32, row: u32, [class, own]: [usize; 2], units: &mut [f64]) {
         match &self.kind {
             Kind::Classes { .. } if class == own => units[0] = -1.0,
-            Kind::Classes { priors } => units[0] = priors[class] / (1.0 - priors[own]),
+            Kind::Classes { priors } => units[0] = priors[class] / of_others(priors, own),
             Kind::Distances(distances) => {
                 units[0] = 1.0;
                 distances.units([query, row], &self.outline.metrics, &mut units[1..]);
@@ -235,5 +235,29 @@ impl Plan {
             });
             block.change(place, factor, changes);
         }
+    }
+}
+
+/// 1 − P(`own`), the prior of all other classes together; 1 where these vanish beside it, so that each has the share 0.
+pub(crate) fn of_others(priors: &[f64], own: usize) -> f64 {
+    /// Of a smaller difference more than four digits are lost.
+    const LITTLE: f64 = 1e-4;
+    let rest = 1.0 - priors[own];
+    if rest > LITTLE {
+        return rest;
+    }
+    let others = (0..priors.len()).filter(|class| *class != own).map(|class| priors[class]).sum();
+    if others > 0.0 { others } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_others;
+
+    #[test]
+    fn the_prior_of_others_keeps_its_digits() {
+        assert_eq!(of_others(&[0.25, 0.5, 0.25], 1), 0.5);
+        assert_eq!(of_others(&[1.0, 1e-17, 2e-17], 0), 1e-17 + 2e-17);
+        assert_eq!(of_others(&[1.0, 0.0], 0), 1.0);
     }
 }
