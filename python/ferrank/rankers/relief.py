@@ -52,7 +52,8 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         Width of the rank weights: the neighbor of rank r has weight ``exp(-(r / sigma)**2)``. None gives all
         neighbors the same weight. Several values give a score each, such as ``relief_sigma20``.
     scores : sequence of {"relief", "myopic"}, default=("relief",)
-        ``myopic`` uses all pairs of rows instead of neighbors; it needs a single nominal target and has no
+        ``myopic`` compares pairs of rows of different classes with pairs of the same class, drawn from all
+        rows with replacement instead of neighbors [1]_ (Eq. 4); it needs a single nominal target and has no
         standard errors. The first score is the main one.
     class_priors : {"empirical", "uniform"} or dict, default="empirical"
         Prior probabilities P of the classes, by which ReliefF weighs the misses of each class C of a row of
@@ -107,10 +108,10 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         to future work. Missing values have no rank.
     missing : {"expected", "informative"}, default="expected"
         How much a missing value of a feature differs from others. "expected": as much as is expected, given
-        the known values of the feature, in classification those of the row's class [1]_. "informative":
-        missing is a value of its own, which differs from known values by 1 and not from other missing ones;
-        use it if values may be missing for reasons that depend on the target. Missing targets always differ
-        by what is expected.
+        the known values of the feature, in classification those of the row's class [1]_, or of all rows if
+        the class has none. "informative": missing is a value of its own, which differs from known values by 1
+        and not from other missing ones; use it if values may be missing for reasons that depend on the
+        target. Missing targets always differ by what is expected.
     target_distance : {"hamming", "accuracy", "f1", "subset"} or sequence of them, optional
         Distance between label sets; Hamming by default. Several distances give a score each, such as
         ``relief_f1``. In a hierarchy labels count with their weights. Distances are normalized to [0, 1].
