@@ -326,7 +326,7 @@ def test_dask_collections_take_weights():
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (-0.5, "the row weight -0.5 was found in row 3"),
+        (-0.5, "sample_weight: -0.5 in row 3; give finite weights of at least 0"),
         (np.nan, "nan in row 3"),
         (np.inf, "inf in row 3"),
     ],

@@ -147,10 +147,11 @@ def _weights(given: Any, n_rows: int) -> np.ndarray[Any, Any]:
         raise DataError(
             f"sample_weight: an array of shape {weights.shape} for {n_rows} rows; give each row one weight"
         )
-    unknown = np.flatnonzero(~np.isfinite(weights))
-    if len(unknown):
+    refused = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(refused):
         raise DataError(
-            f"sample_weight: {weights[unknown[0]]} in row {unknown[0]}; give finite weights, or drop the row"
+            f"sample_weight: {weights[refused[0]]} in row {refused[0]}; give finite weights of at least 0, "
+            "or drop the row"
         )
     return weights
 
