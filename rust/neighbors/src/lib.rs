@@ -8,11 +8,11 @@
 //!
 //! | term | module | meaning |
 //! |---|---|---|
-//! | rows, table | [`rows`], [`table`], [`sparse`], [`spilled`] | values in memory, read anew for each pass, without usual values, or in a temporary file |
+//! | rows, table | [`rows`], [`table`], `columns`, [`sparse`], [`spilled`] | values in memory, read anew for each pass, without usual values, or in a temporary file |
 //! | distance space | [`space`], [`ranks`], [`missing`], [`weights`], [`context`] | differences by feature and their weights, expected differences of missing values |
 //! | panel | [`layout`], [`panels`], [`space_panels`] | 16 rows of one class, feature by feature, in f32 |
 //! | gap | `gaps` | a missing value of a feature with few; panels hold a mean in its place |
-//! | byte codes | `byte_codes`, `bytes` | values rounded to bytes, for lower bounds of distances |
+//! | byte codes | `byte_codes`, `bytes` | values rounded to bytes and categories to two bits, for lower bounds of distances |
 //! | coded rows | `nearest::coded_rows` | few rows with many features as integers of 16 bits and bytes, for the distances of all pairs |
 //! | kernel | [`kernel`], `pairs`, `vectors` | distances in f32: 16 rows by 16, or pair by pair |
 //! | scan, tile, sink | [`scan`], [`tile`], [`sink`] | all pairs of queries and rows, offered to what wants them |
@@ -23,7 +23,8 @@
 //! that could be among the k nearest. Sums in f64 in the order of the features, rounded to 12 decimals, decide the order
 //! ([`sink::ExactDistance`]); of equally near rows the one with the lower number is nearer.
 //!
-//! Memory: for each row and feature 4 bytes in panels, 4 for distances of single pairs, 8 as values and 1 as byte code.
+//! Memory: for each row and feature 4 bytes in panels, 4 for distances of single pairs, 8 as values and 1 as byte code, or a
+//! quarter of a byte for a category.
 //!
 //! ```
 //! use ferrank_neighbors::missing::MissingModel;
