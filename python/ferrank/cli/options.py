@@ -446,7 +446,7 @@ def _add_forest(parser: argparse.ArgumentParser) -> None:
         dest="standard_errors",
         action="store_false",
         help="leave out standard errors, which on a few thousand rows take up to as long as the trees, and "
-        "with Relief up to a third of the time",
+        "with Relief up to two fifths of the time",
     )
     setting(
         "--shadows",

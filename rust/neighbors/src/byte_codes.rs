@@ -102,14 +102,14 @@ pub(super) fn n_bytes(layout: &Layout) -> usize {
     n_in_octets(layout) + CATEGORIES[0].len() * n_in_words(layout)
 }
 
-/// Bytes of a row but those of categories in words.
+/// Bytes of a row's numbers and of its categories in features with missing values, which have no bits in words.
 fn n_in_octets(layout: &Layout) -> usize {
     let n_nominal = layout.with_missing.len() - layout.n_substituted();
     let n_numeric = layout.n_numeric + layout.coordinates * layout.n_substituted();
     (n_numeric + CATEGORIES[0].len() * n_nominal).min(MOST_BYTES)
 }
 
-/// Categories of a row that have bits in words.
+/// Categories of a row that have bits in words: those in features without missing values.
 fn n_in_words(layout: &Layout) -> usize {
     layout.halves.len().min((MOST_BYTES - n_in_octets(layout)) / CATEGORIES[0].len())
 }

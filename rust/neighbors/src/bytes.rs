@@ -243,9 +243,7 @@ pub(super) fn bytes_within<S: Bytes, const V: usize, const Q: usize>(
     first: usize,
     limits: &[u64; LANES],
 ) -> [u16; Q] {
-    let mut start = [simd.splat_u64s(0); V];
-    start.copy_from_slice(&S::as_simd_u64s(others.offsets).0[..V]);
-    let sums = byte_sums::<S, V, Q>(simd, start, [ones, others], first);
+    let sums = byte_sums::<S, V, Q>(simd, words::<S, V>(simd, others.offsets), [ones, others], first);
     let mut within = [0; Q];
     for q in 0..Q {
         let limit = simd.splat_u64s(limits[first + q]);
@@ -306,7 +304,7 @@ fn byte_sums<S: Bytes, const V: usize, const Q: usize>(
     sums
 }
 
-/// The first line of `lines` as vectors.
+/// The first line of words in `lines` as vectors.
 #[inline(always)]
 fn words<S: Simd, const V: usize>(simd: S, lines: &[u64]) -> [S::u64s; V] {
     let mut line = [simd.splat_u64s(0); V];
