@@ -34,7 +34,7 @@
 //! | rows of a tree | `bag`; `companions` for trees from which standard errors follow |
 //! | growth | `grow`, with `pool` (candidate features), `items` (examples), `view` (codes), `split` (kernels) |
 //! | growth of trees whose rows do not fit into memory | `external` |
-//! | tree → importances | `tree_worker`, `scores`; `oob` and `router` for out-of-bag rows |
+//! | tree → importances | `tree_worker`, `scores`; `oob`, `router` and `paired` for out-of-bag rows |
 //! | tree → error of the forest | `model_error` |
 //! | accumulators | `ranker`, `estimates` |
 //! | forests that predict, and their files | [`kept`](KeptForest) |
@@ -85,6 +85,7 @@ mod items;
 mod kept;
 mod model_error;
 mod oob;
+mod paired;
 mod pairs;
 mod params;
 mod parts;

@@ -241,9 +241,11 @@ fn bytes_per_row(context: GrowContext<'_>, is_held: bool) -> usize {
     if is_held || !is_in_parts(context, needs) {
         return raw + own + nodes;
     }
-    // The subtree is held a second time, packed. Out-of-bag rows are read after the rows of the bag are dropped; each has a
+    // The subtree is held a second time, packed, and a third time for rows to walk down. Out-of-bag rows are read after the rows of the bag are dropped; each has a
     // number and a multiplicity, twice because a partition needs a copy, and a side.
-    let packed = OobSize::bytes_of_leaf(store.targets.len()) + contrasts;
+    let is_narrow = store.codings.iter().all(|coding| coding.is_narrow());
+    let walked = if needs.predictions { permutation::bytes_of_leaf(is_narrow) } else { 0 };
+    let packed = OobSize::bytes_of_leaf(store.targets.len()) + contrasts + walked;
     let plan = MemoryPlan::with_sizes(0, 0, context);
     let outside = (store.rows as f64 - plan.bag_rows) / plan.bag_rows.max(1.0);
     let others = if needs.contrasts { (outside * (raw + components + 2 * 8 + 3) as f64) as usize } else { 0 };

@@ -23,7 +23,8 @@ use super::forest::KeptForest;
 use super::head::{KeptFeature, KeptTarget};
 use super::out_of_bag::most;
 use super::router::{RoutedTrees, Router};
-use super::walk::{RoutedRows, RoutedTree, WalkedCode, rows_of_block};
+use super::walk::{RoutedRows, RoutedTree, rows_of_block};
+use crate::paired::WalkedCode;
 
 /// What is predicted of a row.
 ///

@@ -7,7 +7,9 @@ use super::codes::RowCoder;
 use super::head::Head;
 use super::nodes::Nodes;
 use super::tree_tables::Trees;
-use super::walk::{RoutedTree, WalkedCode};
+use super::walk::RoutedTree;
+use crate::paired::WalkedCode;
+
 /// Routes rows down all trees.
 #[derive(Debug)]
 pub(super) struct Router {

@@ -2,13 +2,10 @@
 
 use std::ops::Range;
 
-use ferrank_data::store::Code;
-
 use super::codes::RowCoder;
 use super::leaf_values::LeafValues;
 use super::nodes::Nodes;
-use crate::oob::Subset;
-use crate::tree_buffer::CodeTest;
+use crate::paired::{PairedTree, WalkedCode};
 
 /// Number of rows that are walked side by side. A step has to wait until its node is in the cache; the waits of several
 /// rows overlap. With 16 lanes, whose nodes do not fit into registers, predictions take 1.2 to 1.5 times as long.
@@ -41,82 +38,12 @@ pub(super) fn rows_of_block(n: usize, n_cells: usize, threads: usize) -> usize {
     n.div_ceil(threads.max(1)).clamp(BLOCK_ROWS.start.min(most), most)
 }
 
-/// A code for which trees have tests in few bytes: with 8 bytes for each node, large trees fit into the cache.
-pub(super) trait WalkedCode: Code + Default {
-    /// The column of a test, and the highest code that goes left. If missing values go left, the latter is 1 more and
-    /// codes are, so that the code of a missing value, the highest number of the type, becomes 0.
-    type Test: Copy + Default + Send + Sync;
-    /// The most columns.
-    const MOST_COLUMNS: usize;
-
-    fn pack(column: u32, cut: u16, missing_left: bool) -> Self::Test;
-    fn column(test: Self::Test) -> usize;
-    fn goes_left(self, test: Self::Test) -> bool;
-}
-
-impl WalkedCode for u8 {
-    /// The cut; a bit for missing values; the column.
-    type Test = u32;
-    const MOST_COLUMNS: usize = 1 << 23;
-
-    fn pack(column: u32, cut: u16, missing_left: bool) -> u32 {
-        let shift = u32::from(missing_left);
-        column << 9 | shift << 8 | u32::from((cut as u8).wrapping_add(shift as u8))
-    }
-
-    #[inline(always)]
-    fn column(test: u32) -> usize {
-        (test >> 9) as usize
-    }
-
-    #[inline(always)]
-    fn goes_left(self, test: u32) -> bool {
-        self.wrapping_add((test >> 8) as u8 & 1) <= test as u8
-    }
-}
-
-impl WalkedCode for u16 {
-    /// The cut; 1 for missing values; the column.
-    type Test = [u16; 4];
-    const MOST_COLUMNS: usize = u32::MAX as usize;
-
-    fn pack(column: u32, cut: u16, missing_left: bool) -> [u16; 4] {
-        let shift = u16::from(missing_left);
-        [cut.wrapping_add(shift), shift, column as u16, (column >> 16) as u16]
-    }
-
-    #[inline(always)]
-    fn column([_, _, low, high]: [u16; 4]) -> usize {
-        usize::from(high) << 16 | usize::from(low)
-    }
-
-    #[inline(always)]
-    fn goes_left(self, [cut, shift, ..]: [u16; 4]) -> bool {
-        self.wrapping_add(shift) <= cut
-    }
-}
-
 /// A tree that routes rows, and what its leaves predict.
 pub(super) struct RoutedTree<C: WalkedCode> {
-    /// The root, and then pairs of a left and a right child: left sides lie one after the other.
-    places: Vec<Place<C::Test>>,
-    /// n_nodes; the number of the leaf at each place.
-    leaf_numbers: Vec<u32>,
-    /// The categories that go left, for each test of them.
-    subsets: Vec<Subset>,
-    /// n_nodes; 1 more than the number of the subset that each place tests, 0 of others. Empty if there is none.
-    subset_numbers: Vec<u32>,
+    tree: PairedTree<C>,
     /// n_leaves; the number of the node of each leaf.
     pub(super) leaf_nodes: Vec<u32>,
     values: LeafValues,
-}
-
-/// A node of a [`RoutedTree`].
-#[derive(Clone, Copy, Default)]
-struct Place<T> {
-    /// Where the left child is, before the right one. A leaf leads to itself, and all codes go left there.
-    next: u32,
-    test: T,
 }
 
 /// Rows of a block and the leaves that they reach in a tree, with buffers that are reused.
@@ -169,42 +96,19 @@ impl<C: WalkedCode> RoutedTree<C> {
     /// The tree of `nodes`, which may predict `components`, for codes that `coder` makes.
     pub(super) fn new(nodes: &Nodes<'_>, components: Range<usize>, coder: &RowCoder) -> Self {
         let n = nodes.len();
-        let mut tree = RoutedTree {
-            places: Vec::with_capacity(n),
-            leaf_numbers: vec![0; n],
-            subsets: Vec::new(),
-            subset_numbers: Vec::new(),
-            leaf_nodes: Vec::with_capacity(n / 2 + 1),
-            values: nodes.leaf_values(components),
-        };
-        tree.places.push(Place::default());
-        // Nodes are in preorder: the next one belongs to the place that was opened last.
-        let mut open = vec![0];
+        let mut tree = PairedTree::new(n);
+        let mut leaf_nodes = Vec::with_capacity(n / 2 + 1);
         for node in 0..n {
-            let Some(at) = open.pop() else { break };
             if nodes.is_leaf(node) {
-                tree.places[at] = Place { next: at as u32, test: C::pack(0, u16::MAX, false) };
-                tree.leaf_numbers[at] = tree.leaf_nodes.len() as u32;
-                tree.leaf_nodes.push(node as u32);
+                tree.add_leaf();
+                leaf_nodes.push(node as u32);
                 continue;
             }
-            let (feature, missing_left) = (nodes.feature.value(node), nodes.missing_left.value(node));
-            let column = coder.column_of(feature);
-            let cut = match nodes.code_test(node, |cut| coder.code_of_cut(feature, cut)) {
-                CodeTest::Cut(cut) => cut,
-                CodeTest::Subset(codes) => {
-                    tree.subsets.push(Subset::new(&codes, missing_left));
-                    tree.subset_numbers.resize(n, 0);
-                    tree.subset_numbers[at] = tree.subsets.len() as u32;
-                    0
-                }
-            };
-            let next = tree.places.len();
-            tree.places[at] = Place { next: next as u32, test: C::pack(column, cut, missing_left) };
-            tree.places.extend([Place::default(); 2]);
-            open.extend([next + 1, next]);
+            let feature = nodes.feature.value(node);
+            let test = nodes.code_test(node, |cut| coder.code_of_cut(feature, cut));
+            tree.add_split(coder.column_of(feature), test, nodes.missing_left.value(node));
         }
-        tree
+        RoutedTree { tree, leaf_nodes, values: nodes.leaf_values(components) }
     }
 
     /// Finds the leaves of `n` rows that have `codes`, n x n_columns.
@@ -213,35 +117,29 @@ impl<C: WalkedCode> RoutedTree<C> {
         routed.leaves.resize(n, 0);
         routed.rows.clear();
         routed.rows.extend(0..n as u32);
-        match self.subsets.is_empty() {
-            _ if self.places.len() == 1 || n == 0 => {}
-            true => self.walk::<false>(codes, n_columns, routed),
-            false => self.walk::<true>(codes, n_columns, routed),
+        match self.tree.has_subsets() {
+            _ if self.tree.n_nodes() == 1 || n == 0 => {}
+            false => self.walk::<false>(codes, n_columns, routed),
+            true => self.walk::<true>(codes, n_columns, routed),
         }
-        routed.leaves.iter_mut().for_each(|place| *place = self.leaf_numbers[*place as usize]);
+        routed.leaves.iter_mut().for_each(|place| *place = self.tree.leaf_number(*place));
     }
 
     /// Sets `leaves` to the places of the leaves.
     fn walk<const SUBSETS: bool>(&self, codes: &[C], n_columns: usize, routed: &mut RoutedRows<C>) {
         let n = routed.leaves.len();
-        if self.places.len().min(n) < ORDERED_FROM || n_columns * size_of::<C>() > MOST_COPIED {
+        if self.tree.n_nodes().min(n) < ORDERED_FROM || n_columns * size_of::<C>() > MOST_COPIED {
             return self.walk_down::<SUBSETS>(codes, n_columns, &mut routed.leaves);
         }
         self.walk_top::<SUBSETS>(codes, n_columns, &mut routed.leaves);
-        routed.order(codes, n_columns, self.places.len());
+        routed.order(codes, n_columns, self.tree.n_nodes());
         self.walk_down::<SUBSETS>(&routed.codes, n_columns, &mut routed.leaves);
     }
 
     /// Where a row, whose codes start at `start`, goes from `place`; from a leaf to that leaf.
     #[inline(always)]
     fn step<const SUBSETS: bool>(&self, codes: &[C], start: usize, place: u32) -> u32 {
-        let Place { next, test } = self.places[place as usize];
-        let code = codes[start + C::column(test)];
-        let left = match SUBSETS.then(|| self.subset_numbers[place as usize]) {
-            None | Some(0) => code.goes_left(test),
-            Some(number) => self.subsets[number as usize - 1].has(code),
-        };
-        next + u32::from(!left)
+        self.tree.next::<SUBSETS>(place, codes[start + self.tree.column(place)])
     }
 
     /// Moves rows from the root by [`TOP_STEPS`].
@@ -273,14 +171,14 @@ impl<C: WalkedCode> RoutedTree<C> {
             }
             for (row, place) in &mut lanes {
                 places[*row] = *place;
-                let is_there = self.places[*place as usize].next == *place;
+                let is_there = self.tree.is_leaf(*place);
                 let other = next.min(last);
                 (*row, *place) = std::hint::select_unpredictable(is_there, (other, places[other]), (*row, *place));
                 next += usize::from(is_there);
             }
         }
         for (row, mut place) in lanes {
-            while self.places[place as usize].next != place {
+            while !self.tree.is_leaf(place) {
                 place = self.step::<SUBSETS>(codes, row * n_columns, place);
             }
             places[row] = place;

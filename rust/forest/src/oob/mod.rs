@@ -35,7 +35,7 @@ use crate::tree_buffer::{BufferedSplit, TreeBuffer};
 use crate::view::View;
 pub(crate) use gathered::GatheredCodes;
 pub(crate) use leaf_totals::LeafTotals;
-pub(crate) use packed::{LEAF, Link, Node, PackedTree, Subset, TreeColumns};
+pub(crate) use packed::{Link, Node, PackedTree, TreeColumns};
 pub(crate) use predictions::{LeafPredictions, mean};
 pub(crate) use rows::OutOfBagRows;
 pub(crate) use targets::{Numeric, Targets};

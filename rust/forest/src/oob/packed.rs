@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
+use crate::paired::{PairedTree, Subset, WalkedCode};
 use crate::router::{GoesLeft, Reached, Router};
 use crate::tree_buffer::{BufferedSplit, CodeTest, TreeBuffer};
 use crate::view::View;
 use ferrank_data::store::{Code, CodeStore, Slot};
 use ferrank_runtime::error::Result;
-use ferrank_runtime::pages::prefetch;
 
 /// A compact tree. A branch is the position of a step or the number of a leaf.
 #[derive(Default)]
@@ -23,30 +23,6 @@ pub(crate) struct PackedTree {
     n_leaves: u32,
     /// The categories that go left, for each test of a subset.
     subsets: Vec<Subset>,
-}
-
-/// Categories that go left.
-pub(crate) struct Subset {
-    /// A bit for each code.
-    codes: Vec<u64>,
-    missing: bool,
-}
-
-impl Subset {
-    /// These `codes`, which ascend, and missing values if `missing`.
-    pub(crate) fn new(codes: &[u16], missing: bool) -> Self {
-        let mut bits = vec![0u64; codes.last().map_or(0, |&last| usize::from(last) / 64 + 1)];
-        codes.iter().for_each(|&code| bits[usize::from(code / 64)] |= 1 << (code % 64));
-        Subset { codes: bits, missing }
-    }
-
-    pub(crate) fn has<C: Code>(&self, code: C) -> bool {
-        if code == C::MISSING {
-            return self.missing;
-        }
-        let code = code.index();
-        self.codes.get(code / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
-    }
 }
 
 /// A split of a [`PackedTree`].
@@ -139,16 +115,27 @@ impl PackedTree {
         }
     }
 
-    /// Returns true if some tests are on subsets.
-    pub(crate) fn has_subsets(&self) -> bool {
-        !self.subsets.is_empty()
-    }
-
-    /// Prefetches the step of `node`. For a leaf the prefetch has no use, but a branch would be unpredictable.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, node: u32) {
-        let step = (node & !LEAF) as usize;
-        prefetch(&self.steps[step.min(self.steps.len() - 1)..][..1]);
+    /// The tree for rows with codes of type `C`, which can represent the codes of all features. Leaves have the same
+    /// numbers.
+    pub(crate) fn paired<C: WalkedCode>(&self) -> PairedTree<C> {
+        let mut tree = PairedTree::new(2 * self.steps.len() + 1);
+        let mut branches = vec![if self.steps.is_empty() { LEAF } else { 0 }];
+        while let Some(branch) = branches.pop() {
+            if branch & LEAF != 0 {
+                tree.add_leaf();
+                continue;
+            }
+            let Step { column, test, branches: [left, right] } = self.steps[branch as usize];
+            match test & SUBSET {
+                0 => {
+                    let missing_left = test & MISSING_LEFT != 0;
+                    tree.add_cut(column, (test as u16).wrapping_sub(u16::from(missing_left)), missing_left);
+                }
+                _ => tree.add_subset(column, self.subsets[(test & !SUBSET) as usize].clone()),
+            }
+            branches.extend([right, left]);
+        }
+        tree
     }
 
     /// Returns true if `code` goes left from `step`. `SUBSETS` is true if some tests are on subsets; otherwise the
@@ -161,14 +148,6 @@ impl PackedTree {
         // The code of a missing value is the highest number of the type, so that adding 1 gives 0.
         let code = (code.index() as u16).wrapping_add((step.test >> 16) as u16);
         C::from_u16(code) <= C::from_u16(step.test as u16)
-    }
-
-    /// The branch that `code` takes from `step`; see [`goes_left`](Self::goes_left).
-    #[inline(always)]
-    pub(crate) fn next<C: Code, const SUBSETS: bool>(&self, step: Step, code: C) -> u32 {
-        let left = self.goes_left::<C, SUBSETS>(step, code);
-        // A branch would be unpredictable.
-        std::hint::select_unpredictable(left, step.branches[0], step.branches[1])
     }
 
     /// Routes the examples of `router`, whose rows are numbered as in `view`, down the tree. Calls `visit` in preorder
@@ -273,9 +252,9 @@ impl TreeColumns {
         self.features.len()
     }
 
-    /// Returns true if all codes fit in a byte.
+    /// Returns true if all codes fit in a byte, and rows can be walked down the tree by codes of a byte.
     pub(crate) fn is_narrow(&self) -> bool {
-        self.wide.is_empty() && self.sparse.is_empty()
+        self.wide.is_empty() && self.sparse.is_empty() && self.len() <= u8::MOST_COLUMNS
     }
 
     /// The position of the column in `slot`, which must be tested.

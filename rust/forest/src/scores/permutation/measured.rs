@@ -13,7 +13,7 @@
 //! features.
 
 use ferrank_data::profile::MISSING_U16;
-use ferrank_data::store::{Code, TargetColumn};
+use ferrank_data::store::TargetColumn;
 use ferrank_measures::{Conventions, Judge, LabelSets, Measure, Predictions};
 use ferrank_runtime::error::Result;
 
@@ -22,6 +22,7 @@ use super::ring::Ring;
 use super::walk::{Walk, walk_all};
 use crate::context::GrowContext;
 use crate::oob::{OobSize, OobView};
+use crate::paired::WalkedCode;
 
 /// The number of detours that are held at once, for each row. Paths rarely have more; those of tests do.
 const DETOURS_PER_ROW: usize = if cfg!(test) { 2 } else { 16 };
@@ -214,7 +215,7 @@ impl Detours {
         Detours { first, end, most, leaves: vec![0; n_rows], entries: Vec::new() }
     }
 
-    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring) -> Result<()> {
+    fn walk<C: WalkedCode>(&mut self, view: &OobView<'_>, ring: &Ring) -> Result<()> {
         walk_all::<C>(view, ring, |position, rows, walk, _| {
             self.add(position, rows.len(), walk);
             Ok(())

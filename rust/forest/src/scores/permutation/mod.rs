@@ -37,7 +37,6 @@ mod ring;
 mod walk;
 
 use ferrank_data::schema::Task;
-use ferrank_data::store::Code;
 use ferrank_measures::Measure;
 use ferrank_ranking::Vector;
 use ferrank_runtime::error::{Result, check};
@@ -45,6 +44,7 @@ use ferrank_runtime::error::{Result, check};
 use super::observer::{Harvest, Observer, ScoreMethod, ScoreSize};
 use crate::context::GrowContext;
 use crate::oob::{OobNeeds, OobPart, OobSize, OobView};
+use crate::paired::{PairedTree, WalkedCode};
 use crate::params::ForestParams;
 use crate::pieces::WAITING;
 use errors::{ErrorScale, ErrorSums, Judge};
@@ -95,7 +95,13 @@ impl ScoreMethod for Permutation {
 pub(crate) fn bytes_of_rows(size: &OobSize) -> f64 {
     // The records of rows have their codes twice, those of a few detours once.
     let waiting = (4.0 * size.out_of_bag * size.n_features as f64).min(WAITING as f64);
-    Ring::bytes(size.out_of_bag, size.n_features, size.is_narrow) + waiting
+    let tree = size.leaves * bytes_of_leaf(size.is_narrow) as f64;
+    Ring::bytes(size.out_of_bag, size.n_features, size.is_narrow) + waiting + tree
+}
+
+/// Bytes for each leaf of the tree that rows are walked down. `is_narrow` if all codes fit in a byte.
+pub(crate) fn bytes_of_leaf(is_narrow: bool) -> usize {
+    if is_narrow { PairedTree::<u8>::bytes_of_leaf() } else { PairedTree::<u16>::bytes_of_leaf() }
 }
 
 /// The increases of the error.
@@ -189,7 +195,7 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// Error sums over all rows; `C` holds the codes of all features.
-    fn run<C: Code>(&self) -> Result<ErrorSums> {
+    fn run<C: WalkedCode>(&self) -> Result<ErrorSums> {
         let Trial { view, scale, ring } = *self;
         let mut sums = ErrorSums::new(scale, view.tree.columns.len());
         let judge = Judge { scale, targets: view.targets, leaves: view.predictions };

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use bytemuck::{bytes_of, pod_read_unaligned};
-use ferrank_data::store::Code;
 use ferrank_runtime::error::Result;
 use ferrank_runtime::scratch::Scratch;
 
@@ -16,6 +15,7 @@ use super::errors::{ErrorScale, ErrorSums, Judge};
 use super::ring::{BLOCK_ROWS, Codes, Ring};
 use super::walk::{GROUP_ROWS, Walk, walk_all};
 use crate::oob::{OobPart, OobView, PackedTree, TreeColumns};
+use crate::paired::{PairedTree, WalkedCode};
 use crate::pieces::{PieceFile, Pieces, WAITING};
 
 /// The errors of a tree, as far as it has been shown.
@@ -70,7 +70,7 @@ impl PartSums {
         Ok(Some(parts))
     }
 
-    fn walk<C: Code>(&mut self, view: &OobView<'_>, ring: &Ring, grows: &[bool]) -> Result<()> {
+    fn walk<C: WalkedCode>(&mut self, view: &OobView<'_>, ring: &Ring, grows: &[bool]) -> Result<()> {
         let PartSums { scale, sums, records, .. } = self;
         let judge = Judge { scale, targets: view.targets, leaves: view.predictions };
         let mut departed: Vec<Vec<usize>> = vec![Vec::new(); GROUP_ROWS];
@@ -111,15 +111,22 @@ impl PartSums {
         }
     }
 
-    fn add_as<C: Code>(&mut self, part: &OobPart<'_>) -> Result<()> {
+    fn add_as<C: WalkedCode>(&mut self, part: &OobPart<'_>) -> Result<()> {
         let n_columns = self.columns.len();
-        let (mut walk, mut block) = (Walk::new(n_columns), RecordBlock::<C>::new(n_columns));
-        self.add_paths(part, &mut walk, &mut block)?;
-        self.add_detours(part, &mut walk, &mut block)
+        let (tree, mut walk) = (part.of.tree.paired::<C>(), Walk::new(n_columns));
+        let mut block = RecordBlock::new(n_columns);
+        self.add_paths(part, &tree, &mut walk, &mut block)?;
+        self.add_detours(part, &tree, &mut walk, &mut block)
     }
 
     /// Adds the errors of rows on their paths, and the changes by their detours from these.
-    fn add_paths<C: Code>(&mut self, part: &OobPart<'_>, walk: &mut Walk, block: &mut RecordBlock<C>) -> Result<()> {
+    fn add_paths<C: WalkedCode>(
+        &mut self,
+        part: &OobPart<'_>,
+        tree: &PairedTree<C>,
+        walk: &mut Walk,
+        block: &mut RecordBlock<C>,
+    ) -> Result<()> {
         let PartSums { scale, sums, records: Records { file, paths, upper, .. }, columns, .. } = self;
         let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
         let (n_codes, n_marks) = (columns.len() * size_of::<C>(), upper.len().div_ceil(8));
@@ -133,7 +140,7 @@ impl PartSums {
         };
         block.of_records((file, &std::mem::take(&mut paths[part.leaf])), size, add, |block| {
             for (first, rows) in block.groups() {
-                walk.walk(part.of.tree, &block.codes, first, rows.len());
+                walk.walk(tree, &block.codes, first, rows.len());
                 sums.add(judge, rows, walk);
                 for ((place, &row), &leaf) in (first..).zip(rows).zip(walk.leaves()) {
                     let marks = &block.marks[place * n_marks..(place + 1) * n_marks];
@@ -147,7 +154,13 @@ impl PartSums {
     }
 
     /// Adds the errors of rows on detours from the upper part of the tree.
-    fn add_detours<C: Code>(&mut self, part: &OobPart<'_>, walk: &mut Walk, block: &mut RecordBlock<C>) -> Result<()> {
+    fn add_detours<C: WalkedCode>(
+        &mut self,
+        part: &OobPart<'_>,
+        tree: &PairedTree<C>,
+        walk: &mut Walk,
+        block: &mut RecordBlock<C>,
+    ) -> Result<()> {
         let PartSums { scale, sums, records: Records { file, detours, .. }, columns, .. } = self;
         let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
         let size = 2 * size_of::<u32>() + columns.len() * size_of::<C>();
@@ -159,7 +172,7 @@ impl PartSums {
         };
         block.of_records((file, &std::mem::take(&mut detours[part.leaf])), size, add, |block| {
             for (first, rows) in block.groups() {
-                walk.walk(part.of.tree, &block.codes, first, rows.len());
+                walk.walk(tree, &block.codes, first, rows.len());
                 for ((&row, &column), &leaf) in rows.iter().zip(&block.columns[first..]).zip(walk.leaves()) {
                     sums.arrive(judge, row, leaf as usize, column as usize);
                 }
@@ -186,7 +199,7 @@ fn mark(tested: &mut [bool], tree: &PackedTree) {
 impl Records {
     /// Adds the path of `row`, number `place` of the block of `codes`, to the subtree at `leaf`. It has left the path
     /// where the columns `departed` are permuted.
-    fn add_path<C: Code>(
+    fn add_path<C: WalkedCode>(
         &mut self,
         row: u32,
         departed: &[usize],
@@ -215,7 +228,7 @@ impl Records {
 
     /// Adds the detour of a row, number `place` of the block of `codes`, with a permuted value of `column`, to the subtree
     /// at `leaf`.
-    fn add_detour<C: Code>(
+    fn add_detour<C: WalkedCode>(
         &mut self,
         (row, column): (u32, usize),
         place: usize,
@@ -241,7 +254,7 @@ struct RecordBlock<C> {
     columns: Vec<u32>,
 }
 
-impl<C: Code> RecordBlock<C> {
+impl<C: WalkedCode> RecordBlock<C> {
     fn new(n_columns: usize) -> Self {
         RecordBlock { rows: Vec::new(), codes: Codes::new(n_columns), marks: Vec::new(), columns: Vec::new() }
     }

@@ -309,8 +309,8 @@ impl<C: Code> Codes<C> {
 
     /// The codes of the feature at `column`.
     #[inline(always)]
-    pub(super) fn at(&self, column: u32) -> &BlockCodes<C> {
-        &self.by_column[column as usize]
+    pub(super) fn at(&self, column: usize) -> &BlockCodes<C> {
+        &self.by_column[column]
     }
 
     /// The own codes of number `row` of the block, and the permuted ones, by column.
