@@ -65,6 +65,9 @@ impl<T> SplitCandidates<T> {
     }
 }
 
+/// The most candidates with equal gains of which each is compared with each.
+const MOST_COMPARED: usize = 16;
+
 /// The number of the candidate with the greatest gain, of candidates with their numbers, features and gains; no two have the
 /// same feature. `ties` and `random` decide between equal gains.
 #[inline(always)]
@@ -84,13 +87,40 @@ pub(super) fn choose(
     if n_tied <= 1 {
         return (n_tied == 1).then_some(one);
     }
-    let place = match ties {
-        Ties::Lowest => 0,
-        Ties::Random => random.random_range(0..n_tied),
-    };
+    let place = place_of_tie(n_tied, ties, random)?;
     let tied = candidates.filter(is_tied);
+    if n_tied > MOST_COMPARED {
+        let mut tied: Vec<(u32, usize)> = tied.map(|(number, feature, _)| (feature, number)).collect();
+        return Some(tied.select_nth_unstable(place).1.1);
+    }
     let n_before = |feature| tied.clone().filter(|&(_, other, _)| other < feature).count();
     tied.clone().find(|&(_, feature, _)| n_before(feature) == place).map(|(number, ..)| number)
+}
+
+/// The place of the candidate to take among `n` with equal gains, in the order of their features. `None` if there is none.
+#[inline(always)]
+pub(super) fn place_of_tie(n: usize, ties: Ties, random: &mut Stream) -> Option<usize> {
+    match ties {
+        _ if n <= 1 => (n == 1).then_some(0),
+        Ties::Lowest => Some(0),
+        Ties::Random => Some(random.random_range(0..n)),
+    }
+}
+
+/// The feature at `place` in the ascending order of `features`, which all differ and may be put into another order.
+#[inline(always)]
+pub(super) fn at_place(features: &mut [u32], place: usize) -> u32 {
+    if features.len() > MOST_COMPARED {
+        return *features.select_nth_unstable(place).1;
+    }
+    let mut padded = [u32::MAX; MOST_COMPARED];
+    padded[..features.len()].copy_from_slice(features);
+    let mut chosen = 0;
+    for &feature in &*features {
+        let before: u32 = padded.iter().map(|&other| u32::from(other < feature)).sum();
+        chosen = if before as usize == place { feature } else { chosen };
+    }
+    chosen
 }
 
 #[cfg(test)]
@@ -101,6 +131,23 @@ mod tests {
     fn chosen(ties: Ties, candidates: &[(u32, f64)], seed: u64) -> Option<u32> {
         let numbered = candidates.iter().enumerate().map(|(number, &(feature, gain))| (number, feature, gain));
         choose(numbered, ties, &mut stream(seed, Purpose::Node, 0, 0)).map(|number| candidates[number].0)
+    }
+
+    #[test]
+    fn equal_gains_are_in_the_order_of_their_features_however_many_they_are() {
+        for n in [1, 2, 15, 16, 17, 40] {
+            // All features below 97, each once, in an order of their own.
+            let features: Vec<u32> = (1..=n).map(|i| i * 31 % 97).collect();
+            let mut sorted = features.clone();
+            sorted.sort_unstable();
+            for seed in 0..20 {
+                let mut random = stream(seed, Purpose::Node, 0, 0);
+                let place = place_of_tie(features.len(), Ties::Random, &mut random).unwrap();
+                assert_eq!(at_place(&mut features.clone(), place), sorted[place]);
+                let gains: Vec<_> = features.iter().map(|&feature| (feature, 0.5)).collect();
+                assert_eq!(chosen(Ties::Random, &gains, seed), Some(sorted[place]));
+            }
+        }
     }
 
     #[test]

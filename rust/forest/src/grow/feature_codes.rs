@@ -24,6 +24,7 @@ pub(super) struct FeatureTable<'a> {
     /// n_features; the value of each code. Empty unless cuts are random.
     values: Vec<Option<&'a [f64]>>,
     arch: Arch,
+    are_known_numbers: bool,
 }
 
 /// Where the codes of a feature are.
@@ -98,7 +99,9 @@ impl<'a> FeatureTable<'a> {
             Ensemble::ExtraTrees => (0..).zip(&store.slots).map(|(feature, _)| context.values(feature)).collect(),
             Ensemble::RandomForest | Ensemble::Bagging => Vec::new(),
         };
-        FeatureTable { features: features.collect(), values, arch }
+        let features: Vec<FeatureCodes> = features.collect();
+        let are_known_numbers = features.iter().all(|feature| feature.fit == BatchFit::Known);
+        FeatureTable { features, values, arch, are_known_numbers }
     }
 
     #[inline(always)]
@@ -114,6 +117,12 @@ impl<'a> FeatureTable<'a> {
     /// Returns true if a batch can take `feature`.
     pub(super) fn fits_batch(&self, feature: u32) -> bool {
         self.features[feature as usize].fit != BatchFit::Unfit
+    }
+
+    /// Returns true if all features are numeric and known for all rows.
+    #[inline(always)]
+    pub(super) fn are_known_numbers(&self) -> bool {
+        self.are_known_numbers
     }
 
     /// Returns true if a batch takes `feature` as categories.
@@ -139,6 +148,20 @@ impl<'a> FeatureTable<'a> {
             Slot::Narrow(slot) => u8::of(chunk).column(slot).prefetch(rows),
             Slot::Wide(slot) => u16::of(chunk).column(slot).prefetch(rows),
             Slot::Sparse(_) => {}
+        }
+    }
+
+    /// The codes of two rows.
+    #[inline(always)]
+    pub(super) fn codes_of_two(&self, chunk: &Chunk, rows: [u32; 2], feature: u32) -> [u16; 2] {
+        fn codes<C: Stored>(chunk: &Chunk, slot: usize, rows: [u32; 2]) -> [u16; 2] {
+            let column = C::of(chunk).column(slot);
+            rows.map(|row| column.at(row as usize).index() as u16)
+        }
+        match self.slot(feature) {
+            Slot::Narrow(slot) => codes::<u8>(chunk, slot, rows),
+            Slot::Wide(slot) => codes::<u16>(chunk, slot, rows),
+            Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
         }
     }
 

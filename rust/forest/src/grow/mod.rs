@@ -26,6 +26,7 @@ mod search;
 mod sparse;
 mod state;
 mod sum_search;
+mod two_examples;
 
 pub(super) use state::{Grower, LEAST_GAIN, SubtreeRoot, SubtreeRows};
 

@@ -54,6 +54,12 @@ impl Grower<'_> {
         if !self.may_split(view, &pending, examples) {
             return Ok(false);
         }
+        if self.has_two(&pending, node) {
+            let partition = self.divide_two(view, chunk, &pending, node);
+            let is_split = partition.is_some();
+            partition.into_iter().for_each(|partition| self.split(&pending, weight, partition, stack));
+            return Ok(is_split);
+        }
         let found = match self.context.params.ensemble {
             _ if self.kernels.in_batch(range.len()) => self.batch_cut(view, chunk, &pending, node),
             Ensemble::ExtraTrees => self.search(view, &pending, NodeTotals::Single(node), (examples, weight))?,

@@ -225,6 +225,8 @@ pub(super) struct Buffers {
     /// n_codes; true for the codes of a subset that goes left.
     pub(super) goes_left: Vec<bool>,
     pub(super) batch: Batch,
+    /// The drawn features that vary in a node of two examples.
+    pub(super) varying: Vec<u32>,
     pub(super) histograms: single::Histograms,
     /// Drawn features whose histograms are filled in one pass, with their slots.
     pub(super) side_by_side: Vec<(u32, usize)>,
@@ -261,6 +263,7 @@ impl Buffers {
             code_sets: CodeSets::default(),
             goes_left: Vec::new(),
             batch: Batch::default(),
+            varying: Vec::new(),
             histograms: single::Histograms::new(),
             side_by_side: Vec::new(),
             alone: Vec::new(),

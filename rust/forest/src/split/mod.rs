@@ -23,7 +23,7 @@
 pub(crate) mod batch;
 pub(crate) mod dense;
 pub(crate) mod examples;
-mod gain;
+pub(crate) mod gain;
 mod given_cut;
 pub(crate) mod gram;
 pub(crate) mod kernel;
