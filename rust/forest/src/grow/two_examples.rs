@@ -45,6 +45,10 @@ impl Grower<'_> {
         let constraint = SplitConstraint { min_leaf: params.min_samples_leaf as f64, missing: 0.0 };
         let formula = GainFormula::new(node, constraint);
         let gains = [first, first + 1].map(|left| formula.gain(items.pairs[left]));
+        // The constraint knows nothing of features.
+        if gains.iter().all(|&gain| gain < 0.0) {
+            return None;
+        }
         let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         let varying = &mut buffers.varying;
         varying.clear();
