@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferrank import ForestRanker, ReliefRanker
+from ferrank import AssociationRanker, ForestRanker, JointRanker, ReliefRanker, UnivariateRanker
 
 
 def expected_to_fail(estimator: ForestRanker | ReliefRanker) -> dict[str, str]:
@@ -34,3 +35,16 @@ def expected_to_fail(estimator: ForestRanker | ReliefRanker) -> dict[str, str]:
 )
 def test_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "kind", [ForestRanker, ReliefRanker, AssociationRanker, UnivariateRanker, JointRanker]
+)
+@pytest.mark.parametrize("name", ["result_", "ranking_", "feature_importances_"])
+def test_what_fit_learns_is_not_known_before(kind: type[Any], name: str) -> None:
+    ranker = kind()
+    assert not hasattr(ranker, name)
+    with pytest.raises(NotFittedError, match=f"^{name}: this {kind.__name__} is not fitted yet; call fit"):
+        getattr(ranker, name)
+    with pytest.raises(AttributeError, match=f"^'{kind.__name__}' object has no attribute 'other'"):
+        _ = ranker.other

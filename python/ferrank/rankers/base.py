@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import UNUSED
@@ -28,6 +29,9 @@ from ferrank.ranking import Ranking
 
 __all__ = ["Ranker"]
 
+FITTED = ("result_", "ranking_", "feature_importances_")
+"""What each ranker knows after ``fit``."""
+
 
 class Ranker(Plan, SelectorMixin, BaseEstimator):
     """Base class of the rankers: ``fit`` ranks the features, ``transform`` selects the best.
@@ -48,6 +52,14 @@ class Ranker(Plan, SelectorMixin, BaseEstimator):
             raise unknown_setting(unknown, own, cls.__name__)
         made: Self = super().__new__(cls)
         return made
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what a ranker knows after ``fit`` only; ``hasattr`` is False."""
+        if name in FITTED:
+            raise NotFittedError(
+                f"{name}: this {type(self).__name__} is not fitted yet; call fit with data first"
+            )
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def transform(self, X: Any) -> Any:
         """Return the selected features of ``X``; for a dask collection, a dask collection."""

@@ -12,7 +12,7 @@ from ferrank import _core
 from ferrank._core import Source
 from ferrank.data.source import is_lazy
 from ferrank.errors import ColumnTypeError, DataError, SettingError
-from ferrank.rankers.base import Ranker
+from ferrank.rankers.base import FITTED, Ranker
 from ferrank.rankers.plan import EnginePlan, plain
 from ferrank.ranking import Ranking
 from ferrank.run import finish
@@ -142,20 +142,18 @@ class StreamRanker(EnginePlan, Ranker):
                 )
 
     def _forget(self) -> None:
-        for name in ("_stream", *_FITTED):
+        for name in ("_stream", *FITTED):
             self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         """Explain why a fitted attribute is missing; looking for one starts no work."""
-        if name in _FITTED and "_stream" in self.__dict__:
+        if name in FITTED and "_stream" in self.__dict__:
             raise NotFittedError(
                 f"{name}: no block of {self.block_rows:,} rows is complete yet; go on with batches, or call "
                 "partial_fit without a batch to rank the rows so far"
             )
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return super().__getattr__(name)
 
-
-_FITTED = ("result_", "ranking_", "feature_importances_")
 
 # Not attributes of the rankers, because locks cannot be copied and stored.
 _locks: WeakKeyDictionary[StreamRanker, threading.Lock] = WeakKeyDictionary()
