@@ -241,8 +241,9 @@ fn bytes_per_row(context: GrowContext<'_>, is_held: bool) -> usize {
     if is_held || !is_in_parts(context, needs) {
         return raw + own + nodes;
     }
-    // The subtree is held a second time, packed, and a third time for rows to walk down. Out-of-bag rows are read after the rows of the bag are dropped; each has a
-    // number and a multiplicity, twice because a partition needs a copy, and a side.
+    // The subtree is held a second time, packed, and a third time for rows to walk down. Out-of-bag rows are read after
+    // the rows of the bag are dropped; each has a number and a multiplicity, twice because a partition needs a copy, and a
+    // side.
     let is_narrow = store.codings.iter().all(|coding| coding.is_narrow());
     let walked = if needs.predictions { permutation::bytes_of_leaf(is_narrow) } else { 0 };
     let packed = OobSize::bytes_of_leaf(store.targets.len()) + contrasts + walked;
