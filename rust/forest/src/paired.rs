@@ -152,21 +152,25 @@ impl<C: WalkedCode> PairedTree<C> {
 
     /// Adds a split at a cut of the feature in `column`.
     pub(crate) fn add_cut(&mut self, column: u32, cut: u16, missing_left: bool) {
-        let at = self.open_place();
-        let next = self.places.len();
-        self.places[at] = Place { next: next as u32, test: C::pack(column, cut, missing_left) };
-        self.places.extend([Place::default(); 2]);
-        self.open.extend([next as u32 + 1, next as u32]);
+        self.add_test(C::pack(column, cut, missing_left));
     }
 
     /// Adds a split with a test whether the feature in `column` is in `subset`.
     pub(crate) fn add_subset(&mut self, column: u32, subset: Subset) {
+        let at = self.add_test(C::pack(column, 0, false));
         self.subsets.push(subset);
         self.subset_numbers.resize(self.leaf_numbers.len(), 0);
-        if let Some(&at) = self.open.last() {
-            self.subset_numbers[at as usize] = self.subsets.len() as u32;
-        }
-        self.add_cut(column, 0, false);
+        self.subset_numbers[at] = self.subsets.len() as u32;
+    }
+
+    /// Adds a split. Returns its place.
+    fn add_test(&mut self, test: C::Test) -> usize {
+        let at = self.open_place();
+        let next = self.places.len() as u32;
+        self.places[at] = Place { next, test };
+        self.places.extend([Place::default(); 2]);
+        self.open.extend([next + 1, next]);
+        at
     }
 
     pub(crate) fn n_nodes(&self) -> usize {

@@ -13,7 +13,7 @@ use crate::split::node_sums::SumLayout;
 use crate::tree_buffer::{BufferedNode, BufferedSplit};
 use crate::view::CASCADE;
 use ferrank_data::intake::CHUNK_ROWS;
-use ferrank_data::profile::ColumnProfile;
+use ferrank_data::profile::{Coding, ColumnProfile};
 use ferrank_data::store::Codebook;
 use ferrank_runtime::budget::Budget;
 use ferrank_runtime::error::Result;
@@ -182,7 +182,7 @@ pub(crate) fn bytes_over_parts(
             n_features: book.codings.len() * if params.shadows { 2 } else { 1 },
             n_targets: targets.len(),
             n_rows: rows as usize,
-            is_narrow: book.codings.iter().all(|coding| coding.is_narrow()),
+            is_narrow: are_narrow(&book.codings),
         };
         let judged = match params.permutation_measures.is_empty() {
             true => 0.0,
@@ -244,13 +244,17 @@ fn bytes_per_row(context: GrowContext<'_>, is_held: bool) -> usize {
     // The subtree is held a second time, packed, and a third time for rows to walk down. Out-of-bag rows are read after
     // the rows of the bag are dropped; each has a number and a multiplicity, twice because a partition needs a copy, and a
     // side.
-    let is_narrow = store.codings.iter().all(|coding| coding.is_narrow());
-    let walked = if needs.predictions { permutation::bytes_of_leaf(is_narrow) } else { 0 };
+    let walked = if needs.predictions { permutation::bytes_of_leaf(are_narrow(&store.codings)) } else { 0 };
     let packed = OobSize::bytes_of_leaf(store.targets.len()) + contrasts + walked;
     let plan = MemoryPlan::with_sizes(0, 0, context);
     let outside = (store.rows as f64 - plan.bag_rows) / plan.bag_rows.max(1.0);
     let others = if needs.contrasts { (outside * (raw + components + 2 * 8 + 3) as f64) as usize } else { 0 };
     own + nodes + packed + raw.max(others)
+}
+
+/// Returns true if all codes fit in a byte.
+fn are_narrow(codings: &[Coding]) -> bool {
+    codings.iter().all(Coding::is_narrow)
 }
 
 /// Returns true if trees are shown to scores in parts, whichever targets they predict.
@@ -273,7 +277,7 @@ fn oob_bytes(context: GrowContext<'_>, needs: OobNeeds, is_held: bool) -> usize 
         n_features: store.codings.len(),
         n_targets: store.targets.len(),
         n_rows: store.rows,
-        is_narrow: store.codings.iter().all(|coding| coding.is_narrow()),
+        is_narrow: are_narrow(&store.codings),
     };
     // The codes by feature, of one band twice.
     let codes = if is_held { size.out_of_bag as usize * store.row_bytes() } else { 0 };

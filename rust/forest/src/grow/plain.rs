@@ -54,20 +54,17 @@ impl Grower<'_> {
         if !self.may_split(view, &pending, examples) {
             return Ok(false);
         }
-        if self.has_two(&pending, node) {
-            let partition = self.divide_two(view, chunk, &pending, node);
-            let is_split = partition.is_some();
-            partition.into_iter().for_each(|partition| self.split(&pending, weight, partition, stack));
-            return Ok(is_split);
-        }
-        let found = match self.context.params.ensemble {
-            _ if self.kernels.in_batch(range.len()) => self.batch_cut(view, chunk, &pending, node),
-            Ensemble::ExtraTrees => self.search(view, &pending, NodeTotals::Single(node), (examples, weight))?,
-            Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(view, chunk, &pending, node)?,
+        let partition = if self.has_two(&pending, node) {
+            self.divide_two(view, chunk, &pending, node)
+        } else {
+            let found = match self.context.params.ensemble {
+                _ if self.kernels.in_batch(range.len()) => self.batch_cut(view, chunk, &pending, node),
+                Ensemble::ExtraTrees => self.search(view, &pending, NodeTotals::Single(node), (examples, weight))?,
+                Ensemble::RandomForest | Ensemble::Bagging => self.histogram_cut(view, chunk, &pending, node)?,
+            };
+            found.and_then(|found| self.partition_plain(view, chunk, &pending, node, found))
         };
-        let Some(partition) = found.and_then(|found| self.partition_plain(view, chunk, &pending, node, found)) else {
-            return Ok(false);
-        };
+        let Some(partition) = partition else { return Ok(false) };
         self.split(&pending, weight, partition, stack);
         Ok(true)
     }

@@ -1,7 +1,7 @@
 //! Plain nodes of two examples, which are a third of the splits of a tree that is grown fully on a number.
 //!
-//! Each feature that varies divides them in the same way, one example on each side, so that nothing is searched: the gain is
-//! that of one example or of the other on the left, and these differ by rounding noise at most.
+//! Each feature that varies puts one example on each side, so that nothing is searched. Whichever of the two examples is on
+//! the left, the gain is the same but for rounding errors.
 //!
 //! Gain in speed: 1.07x on a number (100k x 20), 1.09x with 200 features.
 

@@ -112,21 +112,14 @@ impl PartSums {
     }
 
     fn add_as<C: WalkedCode>(&mut self, part: &OobPart<'_>) -> Result<()> {
-        let n_columns = self.columns.len();
-        let (tree, mut walk) = (part.of.tree.paired::<C>(), Walk::new(n_columns));
-        let mut block = RecordBlock::new(n_columns);
-        self.add_paths(part, &tree, &mut walk, &mut block)?;
-        self.add_detours(part, &tree, &mut walk, &mut block)
+        let mut walker = Walker::<C>::new(part.of.tree, self.columns.len());
+        self.add_paths(part, &mut walker)?;
+        self.add_detours(part, &mut walker)
     }
 
     /// Adds the errors of rows on their paths, and the changes by their detours from these.
-    fn add_paths<C: WalkedCode>(
-        &mut self,
-        part: &OobPart<'_>,
-        tree: &PairedTree<C>,
-        walk: &mut Walk,
-        block: &mut RecordBlock<C>,
-    ) -> Result<()> {
+    fn add_paths<C: WalkedCode>(&mut self, part: &OobPart<'_>, walker: &mut Walker<C>) -> Result<()> {
+        let Walker { tree, walk, block } = walker;
         let PartSums { scale, sums, records: Records { file, paths, upper, .. }, columns, .. } = self;
         let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
         let (n_codes, n_marks) = (columns.len() * size_of::<C>(), upper.len().div_ceil(8));
@@ -154,13 +147,8 @@ impl PartSums {
     }
 
     /// Adds the errors of rows on detours from the upper part of the tree.
-    fn add_detours<C: WalkedCode>(
-        &mut self,
-        part: &OobPart<'_>,
-        tree: &PairedTree<C>,
-        walk: &mut Walk,
-        block: &mut RecordBlock<C>,
-    ) -> Result<()> {
+    fn add_detours<C: WalkedCode>(&mut self, part: &OobPart<'_>, walker: &mut Walker<C>) -> Result<()> {
+        let Walker { tree, walk, block } = walker;
         let PartSums { scale, sums, records: Records { file, detours, .. }, columns, .. } = self;
         let judge = Judge { scale, targets: part.of.targets, leaves: part.of.predictions };
         let size = 2 * size_of::<u32>() + columns.len() * size_of::<C>();
@@ -241,6 +229,19 @@ impl Records {
             list.waiting.extend_from_slice(bytes_of(&both[usize::from(number == column)]));
         }
         self.file.write(list)
+    }
+}
+
+/// Walks records down a subtree.
+struct Walker<C: WalkedCode> {
+    tree: PairedTree<C>,
+    walk: Walk,
+    block: RecordBlock<C>,
+}
+
+impl<C: WalkedCode> Walker<C> {
+    fn new(tree: &PackedTree, n_columns: usize) -> Self {
+        Walker { tree: tree.paired(), walk: Walk::new(n_columns), block: RecordBlock::new(n_columns) }
     }
 }
 
