@@ -78,30 +78,30 @@ pub(super) fn choose(
 ) -> Option<usize> {
     let greatest = candidates.clone().fold(0.0, |most, (.., gain)| if gain > most { gain } else { most });
     let is_tied = |&(.., gain): &(usize, u32, f64)| criterion::ties(gain, greatest);
-    // Counted without branches, because mostly a single candidate has the greatest gain.
-    let (mut n_tied, mut one) = (0, 0);
+    // Which candidates tie is unpredictable: all are written, the others to a place that the next one takes.
+    let (mut numbers, mut features, mut n_tied) = ([0; MOST_COMPARED + 1], [0; MOST_COMPARED + 1], 0);
     for candidate in candidates.clone() {
+        if n_tied > MOST_COMPARED {
+            let mut tied: Vec<_> = candidates.filter(is_tied).map(|(number, feature, _)| (feature, number)).collect();
+            let place = place_of_tie(tied.len(), ties, random)?;
+            return Some(tied.select_nth_unstable(place).1.1);
+        }
+        (numbers[n_tied], features[n_tied]) = (candidate.0, candidate.1);
         n_tied += usize::from(is_tied(&candidate));
-        one = if is_tied(&candidate) { candidate.0 } else { one };
-    }
-    if n_tied <= 1 {
-        return (n_tied == 1).then_some(one);
     }
     let place = place_of_tie(n_tied, ties, random)?;
-    let tied = candidates.filter(is_tied);
-    if n_tied > MOST_COMPARED {
-        let mut tied: Vec<(u32, usize)> = tied.map(|(number, feature, _)| (feature, number)).collect();
-        return Some(tied.select_nth_unstable(place).1.1);
-    }
-    let n_before = |feature| tied.clone().filter(|&(_, other, _)| other < feature).count();
-    tied.clone().find(|&(_, feature, _)| n_before(feature) == place).map(|(number, ..)| number)
+    let features = &features[..n_tied];
+    let n_before = |feature| features.iter().map(|&other| usize::from(other < feature)).sum::<usize>();
+    features.iter().position(|&feature| n_before(feature) == place).map(|position| numbers[position])
 }
 
-/// The place of the candidate to take among `n` with equal gains, in the order of their features. `None` if there is none.
+/// The place of the candidate to take among `n` with equal gains, in the order of their features; the last draw of a node. `None` if
+/// there is none.
 #[inline(always)]
 pub(super) fn place_of_tie(n: usize, ties: Ties, random: &mut Stream) -> Option<usize> {
+    // A draw among one is faster than a branch that is unpredictable in small nodes.
     match ties {
-        _ if n <= 1 => (n == 1).then_some(0),
+        _ if n == 0 => None,
         Ties::Lowest => Some(0),
         Ties::Random => Some(random.random_range(0..n)),
     }

@@ -7,6 +7,7 @@ use crate::context::GrowContext;
 use crate::pairs::Pair;
 use crate::params::Ensemble;
 use crate::split::batch::Batch;
+use crate::split::few_examples::FewExamples;
 use crate::split::nominal::lighter_side;
 use crate::split::random_test::random_side;
 use crate::tree_buffer::{CodeTest, MissingSide, NodeTest};
@@ -161,6 +162,22 @@ impl<'a> FeatureTable<'a> {
         match self.slot(feature) {
             Slot::Narrow(slot) => codes::<u8>(chunk, slot, rows),
             Slot::Wide(slot) => codes::<u16>(chunk, slot, rows),
+            Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
+        }
+    }
+
+    /// Takes the codes of `rows` into `few`. Returns true if they vary.
+    #[inline(always)]
+    pub(super) fn take_few(&self, chunk: &Chunk, rows: &[u32], feature: u32, few: &mut FewExamples) -> bool {
+        match self.slot(feature) {
+            Slot::Narrow(slot) => {
+                let column = u8::of(chunk).column(slot);
+                few.add(feature, |place| column.at(rows[place] as usize).into())
+            }
+            Slot::Wide(slot) => {
+                let column = u16::of(chunk).column(slot);
+                few.add(feature, |place| column.at(rows[place] as usize))
+            }
             Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
         }
     }

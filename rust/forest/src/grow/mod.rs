@@ -17,6 +17,7 @@
 
 mod feature_codes;
 mod feature_search;
+mod few_examples;
 mod group;
 mod node;
 mod node_entries;

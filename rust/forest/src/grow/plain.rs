@@ -27,7 +27,7 @@ use ferrank_runtime::error::Result;
 use ferrank_runtime::random::{Purpose, stream};
 
 /// Codes of so many bytes are in the caches next to a core: there is nothing to wait for.
-const NEAR: usize = 512 << 10;
+pub(super) const NEAR: usize = 512 << 10;
 
 /// Number of examples of a histogram between two checks for an interrupt.
 const SLAB: usize = 1 << 20;
@@ -56,6 +56,8 @@ impl Grower<'_> {
         }
         let partition = if self.has_two(&pending, node) {
             self.divide_two(view, chunk, &pending, node)
+        } else if self.has_few(&pending) {
+            self.divide_few(view, chunk, &pending, node)
         } else {
             let found = match self.context.params.ensemble {
                 _ if self.kernels.in_batch(range.len()) => self.batch_cut(view, chunk, &pending, node),

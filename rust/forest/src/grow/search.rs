@@ -77,9 +77,12 @@ impl Grower<'_> {
     #[inline]
     pub(super) fn test_of(&mut self, view: View<'_>, range: Range<usize>, source: TestSource) -> NodeTest {
         let Grower { context, items, narrow, wide, buffers, features, .. } = self;
-        let (rows, pairs, batch) = (&items.rows[range.clone()], &items.pairs, &buffers.batch);
+        let (rows, pairs, batch) = (&items.rows[range.clone()], &items.pairs, &mut buffers.batch);
         let cut = match source {
-            TestSource::Batch(candidate) => batch.cut(candidate),
+            TestSource::Batch(candidate) => {
+                batch.choose(candidate);
+                batch.cut(candidate)
+            }
             TestSource::Alone(test) => return test,
         };
         // Looked up only if need be: small numeric nodes are many.

@@ -19,6 +19,7 @@ use crate::scores::{SplitScores, oob_needs};
 use crate::space::Block;
 use crate::split::batch::{Batch, FewSums};
 use crate::split::dense::LeftSides;
+use crate::split::few_examples::FewExamples;
 use crate::split::gram::Gram;
 use crate::split::kernel::Kernels;
 use crate::split::multi_feature::MultiFeatureHistogram;
@@ -225,6 +226,7 @@ pub(super) struct Buffers {
     /// n_codes; true for the codes of a subset that goes left.
     pub(super) goes_left: Vec<bool>,
     pub(super) batch: Batch,
+    pub(super) few: FewExamples,
     /// The drawn features that vary in a node of two examples.
     pub(super) varying: Vec<u32>,
     pub(super) histograms: single::Histograms,
@@ -263,6 +265,7 @@ impl Buffers {
             code_sets: CodeSets::default(),
             goes_left: Vec::new(),
             batch: Batch::default(),
+            few: FewExamples::default(),
             varying: Vec::new(),
             histograms: single::Histograms::new(),
             side_by_side: Vec::new(),

@@ -71,6 +71,8 @@ pub(crate) struct Kernels {
     is_labels: bool,
     /// Nodes with up to this number of rows use [`Kernel::Batch`].
     most_in_batch: usize,
+    /// Nodes with up to this number of rows use [`few_examples`](super::few_examples) where features are known numbers.
+    most_few: usize,
     /// What a batch adds up in place of inner products.
     few_sums: Option<SumKind>,
 }
@@ -84,6 +86,7 @@ impl Kernels {
             is_dense: values::width(arch, criterion).is_some(),
             is_labels: criterion.is_labels(),
             most_in_batch: most_in_batch(arch, criterion, at_random),
+            most_few: if criterion.is_single() && !at_random { Batch::most_examples(arch) } else { 0 },
             few_sums: SumKind::new(criterion).filter(|_| !at_random),
         }
     }
@@ -96,6 +99,7 @@ impl Kernels {
             is_dense: false,
             is_labels: false,
             most_in_batch: MOST_PAIRS.min(Batch::most_examples(arch)),
+            most_few: Batch::most_examples(arch),
             few_sums: None,
         }
     }
@@ -114,6 +118,13 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn in_batch(&self, n: usize) -> bool {
         n <= self.most_in_batch
+    }
+
+    /// Returns true if a node of `n` rows is small enough for [`few_examples`](super::few_examples): up to 64 rows, trees are 1.02x
+    /// faster than up to those of a batch (100k x 20).
+    #[inline(always)]
+    pub(crate) fn has_few(&self, n: usize) -> bool {
+        n <= self.most_few
     }
 
     /// The kernel that searches a feature together with others in a node of `n` rows, if there is one. The feature is

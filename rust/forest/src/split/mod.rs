@@ -23,6 +23,7 @@
 pub(crate) mod batch;
 pub(crate) mod dense;
 pub(crate) mod examples;
+pub(crate) mod few_examples;
 pub(crate) mod gain;
 mod given_cut;
 pub(crate) mod gram;

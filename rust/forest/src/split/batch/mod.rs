@@ -8,10 +8,10 @@
 //! Memory: 16 bytes for each candidate and example of the node.
 
 mod category_ranks;
-mod every_cut;
+pub(super) mod every_cut;
 mod few_sums;
 mod random_cut;
-mod row;
+pub(super) mod row;
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -43,6 +43,8 @@ pub(crate) struct Batch {
     columns: Vec<f64>,
     /// True if the gains are those of random cuts.
     at_random: bool,
+    /// The row of the candidate whose cut divides the node.
+    chosen: usize,
 }
 
 /// The best test of a candidate.
@@ -79,6 +81,7 @@ impl Batch {
     pub(crate) fn start(&mut self, n: usize, n_rows: usize) {
         self.n = n;
         self.width = n.next_multiple_of(STEP);
+        self.chosen = usize::MAX;
         self.rows.clear();
         self.keys.resize(self.keys.len().max(n_rows * self.width), f64::INFINITY);
     }
@@ -170,11 +173,17 @@ impl Batch {
         self.rows.is_empty()
     }
 
-    /// The keys of the examples in `feature`, ranks if it is nominal, if the feature is a candidate without missing values.
+    /// Chooses the candidate whose cut divides the node.
+    pub(crate) fn choose(&mut self, candidate: usize) {
+        self.chosen = candidate;
+    }
+
+    /// The keys of the examples in `feature`, ranks if it is nominal, if it is the feature of the chosen candidate and has no
+    /// missing values.
     pub(crate) fn keys(&self, feature: u32) -> Option<&[f64]> {
-        let wanted = |row: &Row| row.feature == feature && row.missing == MissingSide::Heavier;
-        let row = self.rows.iter().position(wanted)?;
-        Some(&self.keys[row * self.width..][..self.n])
+        let row = self.rows.get(self.chosen)?;
+        let is_wanted = row.feature == feature && row.missing == MissingSide::Heavier;
+        is_wanted.then(|| &self.keys[self.chosen * self.width..][..self.n])
     }
 
     /// The lowest of `keys`, which are codes, above the code `cut`.

@@ -23,13 +23,13 @@ pub(super) struct Row {
 }
 
 /// What goes through the rows of keys, compiled for each number of vectors of a row.
-pub(super) trait OnVectors {
+pub(in crate::split) trait OnVectors {
     fn run<S: Simd, const VECTORS: usize>(self, simd: S);
 }
 
 /// Runs `on_rows` for rows of `width` keys.
 #[inline(always)]
-pub(super) fn by_width<S: Simd>(simd: S, width: usize, on_rows: impl OnVectors) {
+pub(in crate::split) fn by_width<S: Simd>(simd: S, width: usize, on_rows: impl OnVectors) {
     match width / S::F64_LANES {
         1 => on_rows.run::<S, 1>(simd),
         2 => on_rows.run::<S, 2>(simd),

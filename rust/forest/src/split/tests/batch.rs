@@ -5,11 +5,15 @@ use pulp::Arch;
 use super::{Examples, arches, constraint};
 use crate::criterion::{Criterion, ties};
 use crate::pairs::{Pair, PairLayout};
+use crate::params::Ties;
 use crate::space::Block;
 use crate::split::batch::{Batch, BatchCut, FewSums, SumKind};
+use crate::split::few_examples::{FewCut, FewExamples};
+use crate::split::gain::GainFormula;
 use crate::split::gram::Gram;
 use crate::split::single::Node;
 use crate::split::{Cut, SplitConstraint, examples, node};
+use ferrank_runtime::random::{Purpose, stream};
 
 const FEATURES: usize = 4;
 
@@ -35,6 +39,28 @@ fn node() -> impl Strategy<Value = (Vec<Examples>, Vec<f64>, SplitConstraint)> {
     })
 }
 
+/// The pairs of examples with a single component.
+fn pairs(examples: &Examples) -> Vec<Pair> {
+    let pair = |(&count, y): (&u32, &Vec<Option<i64>>)| [1.0, y[0].unwrap() as f64].map(|x| x * f64::from(count));
+    examples.counts.iter().zip(&examples.dense).map(pair).collect()
+}
+
+/// The best cut of the first feature with the greatest gain, found by the search for few examples.
+fn search_few_examples(arch: Arch, features: &[Examples], constraint: SplitConstraint) -> Option<FewCut> {
+    let pairs = pairs(&features[0]);
+    let gain = GainFormula::new(Node::new(&pairs, PairLayout::Component), constraint);
+    let (mut few, mut random) = (FewExamples::default(), stream(0, Purpose::Node, 0, 0));
+    // A larger node before leaves nothing behind.
+    for n in [64, pairs.len()] {
+        few.start(n, FEATURES);
+        for (feature, examples) in (0..).zip(features) {
+            let varies = few.add(feature, |place| examples.codes[place % pairs.len()]);
+            assert_eq!(varies, examples.present().len() > 1);
+        }
+    }
+    few.best_cut(arch, &pairs, gain, Ties::Lowest, &mut random)
+}
+
 /// The cuts that a batch finds; random ones if `at_random`.
 fn search(
     arch: Arch,
@@ -43,9 +69,7 @@ fn search(
     constraint: SplitConstraint,
     at_random: bool,
 ) -> Vec<BatchCut> {
-    let (counts, values) = (&features[0].counts, &features[0].dense);
-    let pair = |(&count, y): (&u32, &Vec<Option<i64>>)| [1.0, y[0].unwrap() as f64].map(|x| x * f64::from(count));
-    let pairs: Vec<Pair> = counts.iter().zip(values).map(pair).collect();
+    let pairs = pairs(&features[0]);
     let mut batch = Batch::default();
     // A larger node before leaves nothing behind.
     for n in [64, pairs.len()] {
@@ -136,6 +160,21 @@ proptest! {
     #[test]
     fn best_cuts_of_many_features_are_the_naive_ones((features, shares, constraint) in node()) {
         check(&features, &shares, constraint, false)?;
+    }
+
+    #[test]
+    fn few_examples_have_the_best_cut_of_a_batch((features, shares, constraint) in node()) {
+        let n = features[0].codes.len();
+        for arch in arches().into_iter().filter(|&arch| n <= Batch::most_examples(arch)) {
+            let cut = search(arch, &features, &shares, constraint, false).first().copied();
+            let expected = cut.map(|BatchCut { feature, gain, key, .. }| {
+                let (code, codes) = (key as u16, &features[feature as usize].codes);
+                let next = codes.iter().copied().filter(|&other| other > code).min().unwrap();
+                let goes_left = (0..).zip(codes).map(|(place, &other)| u64::from(other <= code) << place).sum();
+                FewCut { feature, gain, code, next, goes_left }
+            });
+            prop_assert_eq!(search_few_examples(arch, &features, constraint), expected);
+        }
     }
 
     #[test]

@@ -107,8 +107,10 @@ fn subset_of_ranks(
         }
     }
     batch.judge(arch, pairs, node, constraint);
+    batch.choose(0);
     assert!(batch.keys(0).unwrap().iter().zip(codes).all(|(&key, &code)| key == f64::from(code)));
     let (candidate, _, gain) = batch.judged().nth(1).filter(|&(.., gain)| gain >= 0.0)?;
+    batch.choose(candidate);
     let (ranks, highest) = (batch.keys(1).unwrap(), batch.cut(candidate).key);
     let goes_left = |&(_, &rank): &(&u16, &f64)| rank <= highest;
     let left: BTreeSet<u16> = codes.iter().zip(ranks).filter(goes_left).map(|(&code, _)| code).collect();

@@ -1,0 +1,193 @@
+//! Every cut of all candidates of a small node whose examples are pairs and whose features are known numbers.
+//!
+//! A [`Batch`](super::batch::Batch) takes any candidates. Nodes with a handful of examples are half of a fully grown tree, and
+//! what a batch does once for each candidate, whatever the number of examples, is most of their cost. Here codes stay codes until
+//! they are compared, and candidates are judged and chosen among by one call with the vectors of the machine.
+//!
+//! Gain in speed: XX
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::STEP;
+use super::batch::every_cut::left_sums;
+use super::batch::row::{OnVectors, by_width};
+use super::gain::{GainFormula, GainVisitor, PairGain};
+use super::gram;
+use crate::candidates::choose;
+use crate::criterion::TIE;
+use crate::pairs::Pair;
+use crate::params::Ties;
+use ferrank_runtime::random::Stream;
+
+/// The candidates of a node, and what is known of their cuts.
+#[derive(Debug, Default)]
+pub(crate) struct FewExamples {
+    n: usize,
+    /// n, rounded up to whole vectors.
+    width: usize,
+    features: Vec<u32>,
+    /// (most candidates) x width, of which the first ones are in use; beyond the examples, the code of the first one.
+    codes: Vec<u16>,
+    /// (most candidates) x width; the gain of the cut above each code.
+    gains: Vec<f64>,
+    /// (most candidates); the greatest gain of each.
+    best: Vec<f64>,
+}
+
+/// The best cut of a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct FewCut {
+    pub(crate) feature: u32,
+    pub(crate) gain: f64,
+    /// The highest code that goes left.
+    pub(crate) code: u16,
+    /// The lowest code that goes right.
+    pub(crate) next: u16,
+    /// A bit for each example that goes left.
+    pub(crate) goes_left: u64,
+}
+
+impl FewExamples {
+    /// Starts a node of `n` examples and at most `n_candidates`.
+    #[inline(always)]
+    pub(crate) fn start(&mut self, n: usize, n_candidates: usize) {
+        debug_assert!((1..=gram::MOST).contains(&n));
+        self.n = n;
+        self.width = n.next_multiple_of(STEP);
+        self.features.clear();
+        let n_codes = self.codes.len().max(n_candidates * self.width);
+        self.codes.resize(n_codes, 0);
+        self.gains.resize(n_codes, 0.0);
+        self.best.resize(self.best.len().max(n_candidates), 0.0);
+    }
+
+    /// Adds `feature`, whose codes of the examples `code` gives. Returns true if they vary; otherwise the feature is dropped.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, feature: u32, code: impl Fn(usize) -> u16) -> bool {
+        let codes = &mut self.codes[self.features.len() * self.width..][..self.width];
+        let first = code(0);
+        let mut differences = 0;
+        codes[self.width - STEP..].fill(first);
+        for (place, to) in codes[..self.n].iter_mut().enumerate() {
+            *to = code(place);
+            differences |= *to ^ first;
+        }
+        let varies = differences != 0;
+        if varies {
+            self.features.push(feature);
+        }
+        varies
+    }
+
+    /// The cut with the greatest gain, the lowest of those of a candidate that tie; `ties` and `random` decide between
+    /// candidates. `None` if no cut is allowed.
+    #[inline(always)]
+    pub(crate) fn best_cut(
+        &mut self,
+        arch: Arch,
+        pairs: &[Pair],
+        gain: GainFormula,
+        ties: Ties,
+        random: &mut Stream,
+    ) -> Option<FewCut> {
+        gain.visit(Search { few: self, arch, pairs, ties, random })
+    }
+}
+
+/// Searches the best cut.
+struct Search<'a> {
+    few: &'a mut FewExamples,
+    arch: Arch,
+    pairs: &'a [Pair],
+    ties: Ties,
+    random: &'a mut Stream,
+}
+
+impl GainVisitor for Search<'_> {
+    type Output = Option<FewCut>;
+
+    fn visit<G: PairGain>(self, gain: G) -> Option<FewCut> {
+        let Search { few, arch, pairs, ties, random } = self;
+        let mut found = None;
+        arch.dispatch(BestCut { few, pairs, gain, ties, random, found: &mut found });
+        found
+    }
+}
+
+struct BestCut<'a, G> {
+    few: &'a mut FewExamples,
+    pairs: &'a [Pair],
+    gain: G,
+    ties: Ties,
+    random: &'a mut Stream,
+    found: &'a mut Option<FewCut>,
+}
+
+impl<G: PairGain> WithSimd for BestCut<'_, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        by_width(simd, self.few.width, self);
+    }
+}
+
+/// `codes`, which are as many as `VECTORS` hold, as numbers.
+#[inline(always)]
+fn keys<S: Simd, const VECTORS: usize>(simd: S, codes: &[u16], numbers: &mut [f64; gram::MOST]) -> [S::f64s; VECTORS] {
+    let n = VECTORS * S::F64_LANES;
+    for (number, &code) in numbers[..n].iter_mut().zip(&codes[..n]) {
+        *number = f64::from(code);
+    }
+    let mut vectors = [simd.splat_f64s(0.0); VECTORS];
+    vectors.copy_from_slice(&S::as_simd_f64s(&numbers[..n]).0[..VECTORS]);
+    vectors
+}
+
+impl<G: PairGain> OnVectors for BestCut<'_, G> {
+    #[inline(always)]
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
+        let BestCut { few, pairs, gain, ties, random, found } = self;
+        let FewExamples { n, width, features, codes, gains, best } = few;
+        let width = *width;
+        let mut numbers = [0.0; gram::MOST];
+        let best = &mut best[..features.len()];
+        let lines = codes.chunks_exact(width).zip(gains.chunks_exact_mut(width));
+        for (best, (codes, gains)) in best.iter_mut().zip(lines) {
+            keys::<S, VECTORS>(simd, codes, &mut numbers);
+            let examples = numbers.iter().copied().zip(pairs.iter().copied());
+            let [counts, sums] = left_sums::<S, VECTORS, 2>(simd, &numbers, examples);
+            let mut most = simd.splat_f64s(-1.0);
+            for (v, gains) in S::as_mut_simd_f64s(gains).0.iter_mut().enumerate().take(VECTORS) {
+                *gains = gain.gains(simd, counts[v], sums[v]);
+                most = simd.max_f64s(most, *gains);
+            }
+            *best = simd.reduce_max_f64s(most);
+        }
+        let candidates = (0..).zip(&*features).zip(&*best).map(|((number, &feature), &gain)| (number, feature, gain));
+        let Some(chosen) = choose(candidates, ties, random) else { return };
+        let codes = &codes[chosen * width..][..width];
+        let keys = keys::<S, VECTORS>(simd, codes, &mut numbers);
+        let most = best[chosen];
+        let (least, beyond) = (simd.splat_f64s(most * TIE), simd.splat_f64s(f64::INFINITY));
+        let mut lowest = beyond;
+        for (&gains, &keys) in S::as_simd_f64s(&gains[chosen * width..][..width]).0.iter().zip(&keys) {
+            let is_tied = simd.less_than_or_equal_f64s(least, gains);
+            lowest = simd.min_f64s(lowest, simd.select_f64s(is_tied, keys, beyond));
+        }
+        let code = simd.reduce_min_f64s(lowest);
+        let (cut, mut next) = (simd.splat_f64s(code), beyond);
+        for &keys in &keys {
+            next = simd.min_f64s(next, simd.select_f64s(simd.less_than_f64s(cut, keys), keys, beyond));
+        }
+        let (code, next) = (code as u16, simd.reduce_min_f64s(next) as u16);
+        let goes_left = codes.iter().enumerate().fold(0, |bits, (place, &own)| bits | u64::from(own <= code) << place);
+        *found = Some(FewCut {
+            feature: features[chosen],
+            gain: most,
+            code,
+            next,
+            goes_left: goes_left & u64::MAX >> (64 - *n),
+        });
+    }
+}
