@@ -95,11 +95,35 @@ impl FeaturePool {
         &mut self,
         wanted: usize,
         random: &mut Stream,
+        visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        match self.is_ordered {
+            true => self.try_draw_ahead(wanted, random, |_| {}, visit),
+            false => self.try_draw_in_turn(wanted, random, visit),
+        }
+    }
+
+    /// [`draw`](Self::draw) from a pool whose draws are not ordered. A `visit` that is called in one place becomes a part of
+    /// the loop: 1.05x on nodes of 3 to 8 examples.
+    #[inline(always)]
+    pub(crate) fn draw_in_turn(
+        &mut self,
+        wanted: usize,
+        random: &mut Stream,
+        mut visit: impl FnMut(u32, &mut Stream) -> bool,
+    ) {
+        let visit = |feature, random: &mut Stream| Ok::<_, Infallible>(visit(feature, random));
+        let Ok(()) = self.try_draw_in_turn(wanted, random, visit);
+    }
+
+    #[inline(always)]
+    fn try_draw_in_turn<E>(
+        &mut self,
+        wanted: usize,
+        random: &mut Stream,
         mut visit: impl FnMut(u32, &mut Stream) -> Result<bool, E>,
     ) -> Result<(), E> {
-        if self.is_ordered {
-            return self.try_draw_ahead(wanted, random, |_| {}, visit);
-        }
+        debug_assert!(!self.is_ordered);
         let shuffled = wanted < self.len();
         let mut found = std::mem::take(&mut self.found);
         let mut seen = 0;

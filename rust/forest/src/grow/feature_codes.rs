@@ -172,11 +172,11 @@ impl<'a> FeatureTable<'a> {
         match self.slot(feature) {
             Slot::Narrow(slot) => {
                 let column = u8::of(chunk).column(slot);
-                few.add(feature, |place| column.at(rows[place] as usize).into())
+                few.add(feature, rows.iter().map(|&row| column.at(row as usize).into()))
             }
             Slot::Wide(slot) => {
                 let column = u16::of(chunk).column(slot);
-                few.add(feature, |place| column.at(rows[place] as usize))
+                few.add(feature, rows.iter().map(|&row| column.at(row as usize)))
             }
             Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
         }

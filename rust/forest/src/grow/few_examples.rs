@@ -39,7 +39,7 @@ impl Grower<'_> {
         let few = &mut buffers.few;
         few.start(rows.len(), (*per_node).min(pool.len()));
         if chunk.rows * *row_bytes <= NEAR {
-            pool.draw(*per_node, &mut random, |feature, _| features.take_few(chunk, rows, feature, few));
+            pool.draw_in_turn(*per_node, &mut random, |feature, _| features.take_few(chunk, rows, feature, few));
         } else {
             let prefetch = |feature: u32| features.prefetch(chunk, rows, feature);
             let Ok(()) = pool.try_draw_prepared(*per_node, &mut random, prefetch, |feature| {

@@ -54,7 +54,7 @@ fn search_few_examples(arch: Arch, features: &[Examples], constraint: SplitConst
     for n in [64, pairs.len()] {
         few.start(n, FEATURES);
         for (feature, examples) in (0..).zip(features) {
-            let varies = few.add(feature, |place| examples.codes[place % pairs.len()]);
+            let varies = few.add(feature, examples.codes.iter().copied().cycle().take(n));
             assert_eq!(varies, examples.present().len() > 1);
         }
     }
