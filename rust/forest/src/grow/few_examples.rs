@@ -38,7 +38,7 @@ impl Grower<'_> {
         let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         let few = &mut buffers.few;
         few.start(rows.len(), (*per_node).min(pool.len()));
-        if chunk.rows * *row_bytes <= NEAR {
+        if !pool.is_ordered() && chunk.rows * *row_bytes <= NEAR {
             pool.draw_in_turn(*per_node, &mut random, |feature, _| features.take_few(chunk, rows, feature, few));
         } else {
             let prefetch = |feature: u32| features.prefetch(chunk, rows, feature);

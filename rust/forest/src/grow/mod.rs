@@ -7,7 +7,7 @@
 //! while the stack is not empty:
 //!     pop a node; if its codes fit the next cache, copy them together and grow the subtree there; if pairs hold
 //!         the sums of its examples, make these and grow the subtree of them
-//!     draw features until enough of them vary; search the best test of each   (search, group, feature_search, sum_search; plain, two_examples, sparse)
+//!     draw features until enough of them vary; search the best test of each   (search, group, feature_search, sum_search; plain, two_examples, few_examples, sparse)
 //!     divide the examples by the best test; push the right child, then the left one   (partition)
 //! ```
 //!

@@ -99,9 +99,7 @@ impl Grower<'_> {
         let batch = &mut buffers.batch;
         batch.start(rows.len(), *rows_per_feature * (*per_node).min(pool.len()));
         if kernels.is_at_random() || chunk.rows * *row_bytes <= NEAR {
-            pool.draw_in_turn(*per_node, &mut random, |feature, random| {
-                features.take(chunk, rows, feature, batch, random)
-            });
+            pool.draw(*per_node, &mut random, |feature, random| features.take(chunk, rows, feature, batch, random));
         } else {
             let prefetch = |feature: u32| features.prefetch(chunk, rows, feature);
             let mut unused = random.clone();

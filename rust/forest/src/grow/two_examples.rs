@@ -52,7 +52,7 @@ impl Grower<'_> {
         let mut random = stream(params.seed, Purpose::Node, self.tree, pending.path);
         let varying = &mut buffers.varying;
         varying.clear();
-        pool.draw_in_turn(*per_node, &mut random, |feature, _| {
+        pool.draw(*per_node, &mut random, |feature, _| {
             let codes = features.codes_of_two(chunk, rows, feature);
             let varies = codes[0] != codes[1];
             if varies {
