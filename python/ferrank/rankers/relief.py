@@ -108,10 +108,10 @@ class ReliefRanker(ReliefPlan, StreamRanker):
         to future work. Missing values have no rank.
     missing : {"expected", "informative"}, default="expected"
         How much a missing value of a feature differs from others. "expected": as much as is expected, given
-        the known values of the feature; in classification the values known in rows of the same class count
-        [1]_, and those of all rows if the class has none. "informative": missing is a value of its own, which
-        differs from known values by 1 and not from other missing ones; use it if values may be missing for
-        reasons that depend on the target. Missing targets always differ by what is expected.
+        the known values of the feature. In classification these are the values known in rows of the same
+        class [1]_, or in all rows if the class has none. "informative": missing is a value of its own,
+        which differs from known values by 1 and not from other missing ones; use it if values may be missing
+        for reasons that depend on the target. Missing targets always differ by what is expected.
     target_distance : {"hamming", "accuracy", "f1", "subset"} or sequence of them, optional
         Distance between label sets; Hamming by default. Several distances give a score each, such as
         ``relief_f1``. In a hierarchy labels count with their weights. Distances are normalized to [0, 1].

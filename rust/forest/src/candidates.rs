@@ -95,8 +95,8 @@ pub(super) fn choose(
     features.iter().position(|&feature| n_before(feature) == place).map(|position| numbers[position])
 }
 
-/// The place of the candidate to take among `n` with equal gains, in the order of their features; the last draw of a node. `None` if
-/// there is none.
+/// The place of the candidate to take among `n` with equal gains, in the order of their features; `None` if there is none. It
+/// must be the last draw of a node.
 #[inline(always)]
 pub(super) fn place_of_tie(n: usize, ties: Ties, random: &mut Stream) -> Option<usize> {
     // A draw among one is faster than a branch that is unpredictable in small nodes.

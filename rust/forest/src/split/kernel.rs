@@ -121,8 +121,8 @@ impl Kernels {
         n <= self.most_in_batch
     }
 
-    /// Returns true if a node of `n` rows is small enough for [`few_examples`](super::few_examples): up to 64 rows, trees are 1.02x
-    /// faster than up to those of a batch (100k x 20).
+    /// Returns true if a node of `n` rows is small enough for [`few_examples`](super::few_examples). With a limit of 64 rows,
+    /// nodes of 33 to 64 are divided 1.09 times as fast as with the limit of a batch (100k x 20).
     #[inline(always)]
     pub(crate) fn has_few(&self, n: usize) -> bool {
         n <= self.most_few
