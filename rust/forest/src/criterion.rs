@@ -7,7 +7,7 @@
 //! With node mean m and left sums (W_L, S_L), the decrease of the variance of a component is
 //! (S_L − m·W_L)² / (W_L·W_R), which takes one division and has no cancellation.
 
-use super::pairs::{ClassFields, CountField, Pair, PairLayout};
+use super::pairs::{CountField, Pair, PairLayout};
 use super::space::{Block, Space};
 
 /// Position of the number of examples, counted with multiplicity.
@@ -72,23 +72,28 @@ impl Criterion {
         self.is_ordered() && !self.is_partial() && !self.is_weighted
     }
 
-    /// The layout of the sums of examples as a pair; `None` if pairs do not hold them.
+    /// The layout of the sums of examples as a pair, if it is the same for all nodes that pairs hold.
     pub(crate) fn pair_layout(&self) -> Option<PairLayout> {
-        let classes = || ClassFields::new(self.indicator_weight.len()).filter(|_| self.is_classes);
         match (self.n_whole, self.indicator_weight.len(), self.is_weighted) {
             _ if self.is_partial() => None,
             (1, 0, false) => Some(PairLayout::Component),
             (1, 0, true) => self.count_field.map(PairLayout::Weighted),
             (2, 0, false) => self.count_field.map(PairLayout::Two),
-            (0, _, false) => classes().map(PairLayout::Classes),
             _ => None,
         }
     }
 
-    /// The layout of pairs that there are.
-    #[inline(always)]
-    fn layout(&self) -> PairLayout {
-        self.pair_layout().expect("the examples are pairs")
+    /// Returns true if there are the classes of a target alone, and rows weigh 1. The layout of pairs then depends on the
+    /// classes that a node has.
+    pub(crate) fn is_one_target_of_classes(&self) -> bool {
+        self.is_classes && self.is_labels() && !self.is_partial()
+    }
+
+    /// The classes that a node with these `sums` has, or may have where they are not known.
+    pub(crate) fn classes(&self, sums: Option<&[f64]>) -> impl Iterator<Item = u32> {
+        let counts = sums.map(|sums| self.indicators(sums));
+        let is_present = move |&class: &u32| counts.is_none_or(|counts| counts[class as usize] > 0.0);
+        (0..self.indicator_weight.len() as u32).filter(is_present)
     }
 
     /// Returns true if there are labels alone, known for all rows, and rows weigh 1.
@@ -174,39 +179,52 @@ impl Criterion {
         }
     }
 
-    /// Adds the examples whose sums are in `pair`.
-    #[inline(always)]
-    pub(crate) fn add_pair(&self, sums: &mut [f64], pair: Pair) {
-        let layout = self.layout();
-        let (count, weight) = layout.count_and_weight(pair[0]);
-        sums[EXAMPLES] += count;
-        sums[WEIGHT] += weight;
+    /// Sets `sums` to those of `pair`, whose fields count `classes` if it has counts of classes.
+    pub(crate) fn set_pair(&self, sums: &mut Vec<f64>, pair: Pair, layout: PairLayout, classes: &[u32]) {
+        sums.clear();
+        sums.resize(self.len(), 0.0);
+        (sums[EXAMPLES], sums[WEIGHT]) = layout.count_and_weight(pair[0]);
         match layout {
-            PairLayout::Component | PairLayout::Weighted(_) => sums[FIRST] += pair[1],
-            PairLayout::Two(field) => {
-                sums[FIRST] += field.count_and_sum(pair[0]).1;
-                sums[FIRST + 1] += pair[1];
-            }
-            PairLayout::Classes(classes) => {
-                sums[FIRST..].iter_mut().zip(classes.counts(pair)).for_each(|(sum, n)| *sum += n);
+            PairLayout::Component | PairLayout::Weighted(_) => sums[FIRST] = pair[1],
+            PairLayout::Two(field) => [sums[FIRST], sums[FIRST + 1]] = [field.count_and_sum(pair[0]).1, pair[1]],
+            PairLayout::Classes(fields) => {
+                classes
+                    .iter()
+                    .zip(fields.counts(pair))
+                    .for_each(|(&class, count)| sums[FIRST + class as usize] = count);
             }
         }
     }
 
-    /// Sets `sums` to those of `pair`, as [`add_pair`](Self::add_pair) adds them.
-    pub(crate) fn set_pair(&self, sums: &mut Vec<f64>, pair: Pair) {
-        sums.clear();
-        sums.resize(self.len(), 0.0);
-        self.add_pair(sums, pair);
-    }
-
-    /// The pair with the sums `sums`.
-    pub(crate) fn pair(&self, sums: &[f64]) -> Pair {
-        match self.layout() {
+    /// The pair with the sums `sums`, as [`set_pair`](Self::set_pair) reads it.
+    pub(crate) fn pair(&self, sums: &[f64], layout: PairLayout, classes: &[u32]) -> Pair {
+        match layout {
             PairLayout::Component => [sums[EXAMPLES], sums[FIRST]],
-            PairLayout::Classes(classes) => classes.pair(sums[EXAMPLES], self.indicators(sums).iter().copied()),
             PairLayout::Weighted(field) => [field.weighted_number(sums[EXAMPLES], sums[WEIGHT]), sums[FIRST]],
             PairLayout::Two(field) => [field.number(sums[EXAMPLES], sums[FIRST]), sums[FIRST + 1]],
+            PairLayout::Classes(fields) => {
+                let counts = self.indicators(sums);
+                fields.pair(sums[EXAMPLES], classes.iter().map(|&class| counts[class as usize]))
+            }
+        }
+    }
+
+    /// [`gain`](Self::gain) from pairs. Classes that they do not count add nothing.
+    #[inline(never)]
+    pub(crate) fn gain_of_pairs(&self, left: Pair, total: Pair, layout: PairLayout) -> f64 {
+        let [own, all] = [left, total].map(|pair| layout.count_and_weight(pair[0]).1);
+        match layout {
+            PairLayout::Component | PairLayout::Weighted(_) => decrease(left[1], own, total[1], all),
+            PairLayout::Two(field) => {
+                let [first, of_all] = [left, total].map(|pair| field.count_and_sum(pair[0]).1);
+                decrease(first, own, of_all, all) + decrease(left[1], own, total[1], all)
+            }
+            PairLayout::Classes(fields) => {
+                let counts = fields.counts(left).zip(fields.counts(total));
+                // All are the same.
+                let omega = self.indicator_weight[0];
+                counts.fold(0.0, |gain, (count, total)| gain + omega * decrease(count, own, total, all))
+            }
         }
     }
 
@@ -219,10 +237,6 @@ impl Criterion {
 
     /// Calls `each` with each component and its part of the gain: dense components, then indicators.
     pub(crate) fn gains(&self, left: &[f64], total: &[f64], mut each: impl FnMut(usize, f64)) {
-        let decrease = |sum_left: f64, left: f64, sum: f64, all: f64| {
-            let right = all - left;
-            if left > 0.0 && right > 0.0 { (sum_left - sum / all * left).powi(2) / (left * right) } else { 0.0 }
-        };
         for c in 0..self.n_dense() {
             let [own_left, own] = [left, total].map(|sums| self.weight_of_dense(sums, c));
             each(c, decrease(left[FIRST + c], own_left, total[FIRST + c], own));
@@ -247,6 +261,14 @@ impl Criterion {
             each(self.n_dense() + l, omega * contrast(counts_left[l], own_left, counts[l], own));
         }
     }
+}
+
+/// The decrease of the variance of a component due to a split; 0 if a side is empty. `left` and `all` are the weights of the
+/// left side and of both sides.
+#[inline(always)]
+fn decrease(sum_left: f64, left: f64, sum: f64, all: f64) -> f64 {
+    let right = all - left;
+    if left > 0.0 && right > 0.0 { (sum_left - sum / all * left).powi(2) / (left * right) } else { 0.0 }
 }
 
 /// The mean of the left side minus the mean of the right side of a split; 0 if a side is empty. `left` and `all` are the

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::bag::Bag;
-use super::criterion::Criterion;
-use super::pairs::{Pair, PairLayout};
+use super::pairs::{ClassFields, ClassTables, Pair, PairLayout};
 use super::space::Block;
 use super::split::examples::Examples;
 use super::split::single;
@@ -25,8 +24,10 @@ pub(super) struct Items {
     pub(super) counts: Vec<u32>,
     /// The sums of each example, if examples are pairs.
     pub(super) pairs: Vec<Pair>,
-    /// The layout of pairs; `None` if examples are none.
+    /// The layout of the pairs of the node that is grown; `None` if its examples are none.
     pub(super) layout: Option<PairLayout>,
+    /// The classes that layouts of pairs tell apart.
+    pub(super) class_tables: ClassTables,
 }
 
 impl Items {
@@ -69,13 +70,15 @@ impl Items {
         }
     }
 
-    /// Makes pairs of the examples in `range`, which are not yet pairs; `block` has the values of their rows.
-    pub(super) fn make_pairs(&mut self, range: Range<usize>, criterion: &Criterion, block: &Block) {
-        self.layout = criterion.pair_layout();
-        match self.layout.expect("pairs hold the sums of examples") {
+    /// Makes pairs with this `layout` of the examples in `range`, which are not yet pairs; `block` has the values of their rows.
+    pub(super) fn make_pairs(&mut self, range: Range<usize>, layout: PairLayout, block: &Block) {
+        self.layout = Some(layout);
+        match layout {
             PairLayout::Component => self.fill_pairs(range, |row| [1.0, block.dense(row)[0]]),
             PairLayout::Classes(fields) => {
-                let of_class = fields.pairs_of_classes();
+                let classes = self.class_tables.classes(fields);
+                let mut of_class = vec![Pair::default(); classes.last().map_or(0, |&last| last as usize + 1)];
+                classes.iter().enumerate().for_each(|(own, &class)| of_class[class as usize] = fields.example_of(own));
                 self.fill_pairs(range, |row| of_class[*block.class(row) as usize]);
             }
             PairLayout::Weighted(field) => {
@@ -95,6 +98,28 @@ impl Items {
         for (pair, (&row, &count)) in self.pairs[range].iter_mut().zip(examples) {
             let count = f64::from(count);
             *pair = of_row(row as usize).map(|number| count * number);
+        }
+    }
+
+    /// Makes the pairs of the examples in `range`, which have `fields`, anew if `node` has so few of the classes that gains
+    /// are computed faster from fields for these. Returns the node.
+    #[inline(never)]
+    pub(super) fn narrow(&mut self, range: Range<usize>, node: single::Node, fields: ClassFields) -> single::Node {
+        let Some((narrow, examples)) = self.class_tables.narrowed(fields, node.pair) else { return node };
+        let examples_of = fields.examples_of_one_class();
+        for pair in &mut self.pairs[range.clone()] {
+            let (count, class) = examples_of(*pair);
+            *pair = examples[class].map(|number| count * number);
+        }
+        self.layout = Some(PairLayout::Classes(narrow));
+        self.node(range)
+    }
+
+    /// The classes that the pairs of the node tell apart.
+    pub(super) fn classes(&self) -> &[u32] {
+        match self.layout {
+            Some(PairLayout::Classes(fields)) => self.class_tables.classes(fields),
+            _ => &[],
         }
     }
 

@@ -69,8 +69,9 @@ impl Grower<'_> {
         let smaller = if is_smaller { range.start..middle } else { middle..range.end };
         match open {
             NodeTotals::Single(node) => {
-                self.criterion.set_pair(left, self.items.node(smaller).pair);
-                self.criterion.set_pair(total, node.pair);
+                let classes = self.items.classes();
+                self.criterion.set_pair(left, self.items.node(smaller).pair, node.layout, classes);
+                self.criterion.set_pair(total, node.pair, node.layout, classes);
             }
             NodeTotals::Any => {
                 self.items.examples(smaller, view).total(self.arch, &self.criterion, left);
@@ -105,7 +106,8 @@ impl Grower<'_> {
     fn sums_of_children(&mut self) -> [KnownSums; 2] {
         let (left, total) = (&self.buffers.left, &self.buffers.total);
         if let Some(layout) = self.items.layout {
-            let [left, total] = [left, total].map(|sums| single::Node { pair: self.criterion.pair(sums), layout });
+            let pair = |sums| self.criterion.pair(sums, layout, self.items.classes());
+            let [left, total] = [left, total].map(|sums| single::Node { pair: pair(sums), layout });
             return [left, total.without(left)].map(KnownSums::Single);
         }
         let of_right = self.totals.len();

@@ -304,7 +304,7 @@ impl Grower<'_> {
         found: Candidate,
         middle: usize,
     ) -> Option<Partition> {
-        let items = &self.items;
+        let Grower { criterion, items, buffers, tree_buffer, .. } = self;
         let (Candidate { feature, test, .. }, range) = (found, pending.examples.clone());
         let side = |range| match pending.by_row {
             true => items.node_by_row(range, view.pairs),
@@ -323,29 +323,24 @@ impl Grower<'_> {
         // The gain of this cut. The search returned the greatest of the gains that tie.
         let gain = match node.layout {
             PairLayout::Component => node.gain(left.pair),
-            _ => self.pair_gain(left, node),
+            _ => criterion.gain_of_pairs(left.pair, node.pair, node.layout),
         };
         let missing_left = test.missing_left(left.weight(), right.weight());
         let split = BufferedSplit { feature, test: test.test, missing_left, gain };
         if self.keeps_contrasts && gain > LEAST_GAIN {
-            let contrasts = &mut self.tree_buffer.contrasts;
+            let contrasts = &mut tree_buffer.contrasts;
             match node.layout {
                 PairLayout::Component => {
                     contrasts.add_single(contrast(left.sum(), left.weight(), node.sum(), node.weight()));
                 }
-                _ => contrasts.add(&self.criterion, &self.buffers.left, &self.buffers.total),
+                _ => {
+                    criterion.set_pair(&mut buffers.left, left.pair, node.layout, items.classes());
+                    criterion.set_pair(&mut buffers.total, node.pair, node.layout, items.classes());
+                    contrasts.add(criterion, &buffers.left, &buffers.total);
+                }
             }
         }
         (gain > LEAST_GAIN).then(|| Partition { split, middle, sums: [left, right].map(KnownSums::Single) })
-    }
-
-    /// The gain of splitting `node` into `left` and the rest, whose sums are left in the buffers.
-    #[inline(never)]
-    fn pair_gain(&mut self, left: single::Node, node: single::Node) -> f64 {
-        let Grower { criterion, buffers, .. } = self;
-        criterion.set_pair(&mut buffers.left, left.pair);
-        criterion.set_pair(&mut buffers.total, node.pair);
-        criterion.gain(&buffers.left, &buffers.total)
     }
 }
 

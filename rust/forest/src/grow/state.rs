@@ -12,7 +12,7 @@ use crate::context::GrowContext;
 use crate::criterion::Criterion;
 use crate::items::Items;
 use crate::model_error::{RowSample, TrackedRows};
-use crate::pairs::{Pair, PairLayout};
+use crate::pairs::Pair;
 use crate::params::Ensemble;
 use crate::pool::{FeaturePool, Mark};
 use crate::scores::{SplitScores, oob_needs};
@@ -93,8 +93,8 @@ pub(crate) struct Grower<'a> {
     pub(super) tree: u64,
     pub(super) arch: Arch,
     pub(super) criterion: Criterion,
-    /// The layout of the examples of nodes that are small enough for it; `None` if no examples are pairs.
-    pub(super) layout: Option<PairLayout>,
+    /// True if the examples of nodes that are small enough for it become pairs.
+    pub(super) makes_pairs: bool,
     /// The choice for the node that is grown.
     pub(super) kernels: Kernels,
     /// The other choice: for nodes whose examples are pairs, or for those whose examples are not.
@@ -138,6 +138,7 @@ impl<'a> Grower<'a> {
         let (store, space) = (context.store, context.space);
         let criterion = Criterion::new(space);
         let is_single = criterion.is_single();
+        let has_pairs = criterion.pair_layout().is_some() || criterion.is_one_target_of_classes();
         let pool = FeaturePool::new(context.constant_features(), store.is_sparse);
         let most_codes = |is_of_type: fn(&Slot) -> bool| {
             let codings = store.codings.iter().zip(&store.slots).filter(|(_, slot)| is_of_type(slot));
@@ -153,7 +154,7 @@ impl<'a> Grower<'a> {
             context,
             tree: 0,
             arch,
-            layout: criterion.pair_layout().filter(|_| is_single || is_plain && !at_random),
+            makes_pairs: has_pairs && is_plain && !at_random,
             kernels: Kernels::new(arch, &criterion, at_random),
             other_kernels: Kernels::for_pairs(arch),
             is_plain,

@@ -1,6 +1,8 @@
 //! The number of examples and the classes of a target as two numbers: the counts of all classes but the last, side by side in
 //! the bits of integers that f64 represents exactly.
 //!
+//! The classes are those that a node has: [`ClassTables`](super::ClassTables).
+//!
 //! A node with few enough examples for that is searched as one with a single component, in 1.3 (3 classes) to 3 times (10)
 //! its time. The count of the last class follows from the number of examples. With n examples in a node, of which class k has
 //! C_k, and c_k of W on the left, n·c_k − C_k·W is an integer below 2⁵³, and so exact; these sum to 0 over the classes.
@@ -13,17 +15,27 @@ pub(crate) const MOST_CLASSES: usize = 10;
 /// Bits of the integers, one less than f64 has: gains take one more to read them.
 const BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
+/// One field is no wider than one of two: products of two counts must be exact.
+const LEAST_FIELDS: usize = 2;
+
 /// The layout of the counts of this number of classes in two numbers. The first has the counts of some classes below the
 /// number of examples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ClassFields {
     n_classes: u8,
+    /// The number of the table that has the classes.
+    table: u8,
 }
 
 impl ClassFields {
-    /// The layout for `n_classes`; `None` unless there are 3 to [`MOST_CLASSES`] classes.
-    pub(crate) fn new(n_classes: usize) -> Option<Self> {
-        (3..=MOST_CLASSES).contains(&n_classes).then_some(ClassFields { n_classes: n_classes as u8 })
+    /// The layout for `n_classes`, of table number `table`; `None` unless there are 2 to [`MOST_CLASSES`] classes.
+    pub(super) fn new(n_classes: usize, table: usize) -> Option<Self> {
+        let fits = (2..=MOST_CLASSES).contains(&n_classes);
+        fits.then_some(ClassFields { n_classes: n_classes as u8, table: table as u8 })
+    }
+
+    pub(super) fn table(self) -> usize {
+        self.table.into()
     }
 
     /// The numbers of counts in the first and in the second number. A search is compiled for each of these layouts.
@@ -47,10 +59,10 @@ impl ClassFields {
         self.n_classes.into()
     }
 
-    /// Bits of a field: as many as both numbers have room for.
+    /// Bits of a field: as many as both numbers have room for, at most half of a number.
     fn bits(self) -> u32 {
         let [first, second] = self.sizes();
-        BITS / (first + 1).max(second) as u32
+        BITS / (first + 1).max(second).max(LEAST_FIELDS) as u32
     }
 
     /// The most examples, counted with multiplicity.
@@ -89,10 +101,33 @@ impl ClassFields {
         pair
     }
 
-    /// The pair of an example of each class.
-    pub(crate) fn pairs_of_classes(self) -> Vec<Pair> {
-        let classes = 0..self.n_classes();
-        classes.clone().map(|class| self.pair(1.0, classes.clone().map(|other| f64::from(other == class)))).collect()
+    /// The pair of an example of class number `class`.
+    pub(crate) fn example_of(self, class: usize) -> Pair {
+        let mut pair = [self.example(), 0.0];
+        if let Some((number, unit)) = self.unit(class) {
+            pair[number] += unit;
+        }
+        pair
+    }
+
+    /// What gives the number of examples of a pair, all of one class, and the number of that class.
+    #[inline(always)]
+    pub(crate) fn examples_of_one_class(self) -> impl Fn(Pair) -> (f64, usize) {
+        let ([n_first, _], bits) = (self.sizes(), self.bits());
+        let (counted, last) = (bits * n_first as u32, self.n_classes() - 1);
+        // A product instead of a division for each pair; exact below 2¹⁶ / bits.
+        let fields_per_bit = (1 << 16) / bits + 1;
+        let place = move |number: u64| ((number.trailing_zeros() * fields_per_bit) >> 16) as usize;
+        move |pair| {
+            let [first, second] = pair.map(|number| number as u64);
+            let (count, first) = (first >> counted, first & ((1 << counted) - 1));
+            let class = match (first, second) {
+                (0, 0) => last,
+                (0, _) => n_first + place(second),
+                _ => place(first),
+            };
+            (count as f64, class)
+        }
     }
 
     /// The number of examples with this first number.
@@ -115,6 +150,23 @@ impl ClassFields {
             others -= count;
             count
         })
+    }
+
+    /// A bit for each class that there is in the examples with the sums `pair`.
+    #[inline(always)]
+    pub(crate) fn present(self, pair: Pair) -> u32 {
+        let ([n_first, _], bits) = (self.sizes(), self.bits());
+        let (numbers, mask) = (pair.map(|number| number as u64), (1u64 << bits) - 1);
+        let mut others = numbers[0] >> (bits * n_first as u32);
+        let mut present = 0;
+        let last = self.n_classes() - 1;
+        for class in 0..last {
+            let (number, place) = if class < n_first { (numbers[0], class) } else { (numbers[1], class - n_first) };
+            let count = (number >> (bits * place as u32)) & mask;
+            others -= count;
+            present |= u32::from(count != 0) << class;
+        }
+        present | u32::from(others != 0) << last
     }
 
     /// The gain of splitting off a side, over ω and times the examples of both sides.

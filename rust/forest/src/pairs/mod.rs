@@ -4,11 +4,11 @@
 //! A histogram of pairs takes one vector addition for each example, whatever they hold.
 
 mod class_fields;
+mod class_tables;
 mod count_field;
 
-pub(crate) use class_fields::ClassFields;
-#[cfg(test)]
-pub(crate) use class_fields::MOST_CLASSES;
+pub(crate) use class_fields::{ClassFields, MOST_CLASSES};
+pub(crate) use class_tables::ClassTables;
 pub(crate) use count_field::CountField;
 
 /// Two sums of one or more examples; see [`PairLayout`].

@@ -36,7 +36,12 @@ impl Examples<'_> {
     #[inline(always)]
     pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
         match self.pairs.get(i) {
-            Some(&pair) => criterion.add_pair(sums, pair),
+            // Of a single component: others are not added up one by one where they are pairs.
+            Some(&[count, sum]) => {
+                sums[EXAMPLES] += count;
+                sums[WEIGHT] += count;
+                sums[FIRST] += sum;
+            }
             None => criterion.add(sums, self.block, self.rows[i] as usize, f64::from(self.counts[i])),
         }
     }

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// Counts of labels by code: zeros between searches.
 #[derive(Debug, Default)]
 pub(super) struct LabelBins {
-    /// n_codes; the number of examples.
+    /// n_codes; the number of examples, which few classes do not need.
     examples: Vec<u32>,
     /// n_codes x width; the counts of labels. The width is n_indicators, padded to whole vectors.
     labels: Vec<u32>,
@@ -31,9 +31,13 @@ pub(super) struct LabelBins {
     totals: Vec<f64>,
     /// width; ω, 0 for labels that all examples have.
     omega: Vec<f64>,
-    /// n_codes x [`STEP`]; the counts of labels that are no more than this many, which are added up in registers.
+    /// n_codes x width, [`STEP`] or twice that; the counts of labels that are no more than [`FEW`], which are added up in
+    /// registers.
     few: Vec<f64>,
 }
+
+/// The most labels whose counts of the left side stay in registers.
+const FEW: usize = 2 * STEP;
 
 /// Returns true if counting `n` rows is faster than adding them up in order, as measured. `examples` is the number of
 /// rows counted with multiplicity.
@@ -49,12 +53,14 @@ impl LabelBins {
     #[inline(always)]
     pub(super) fn best_cut<S: Simd, C: Code>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint, missing } = search;
-        if criterion.indicator_weight.len() <= STEP {
-            return match STEP / S::F64_LANES {
+        if criterion.indicator_weight.len() <= FEW {
+            let width = criterion.indicator_weight.len().next_multiple_of(STEP);
+            return match width / S::F64_LANES {
                 1 => self.best_of_few::<S, C, 1>(simd, search),
                 2 => self.best_of_few::<S, C, 2>(simd, search),
                 4 => self.best_of_few::<S, C, 4>(simd, search),
-                _ => self.best_of_few::<S, C, STEP>(simd, search),
+                8 => self.best_of_few::<S, C, 8>(simd, search),
+                _ => self.best_of_few::<S, C, FEW>(simd, search),
             };
         }
         let width = criterion.indicator_weight.len().next_multiple_of(2 * STEP);
@@ -108,17 +114,19 @@ impl LabelBins {
         }
     }
 
-    /// The best cut where labels are at most [`STEP`]. The sums of the left side stay in `VECTORS` registers.
+    /// The best cut where labels are at most [`FEW`]. The counts of the left side stay in `VECTORS` registers.
     #[inline(always)]
     fn best_of_few<S: Simd, C: Code, const VECTORS: usize>(&mut self, simd: S, search: Search<'_, C>) -> Option<Cut> {
         let Search { criterion, examples, codes, n_codes, node, constraint, missing } = search;
         self.examples.resize(n_codes, 0);
-        self.few.resize(n_codes * STEP, 0.0);
-        match criterion.is_classes {
-            true => self.count_few(examples, codes, |row| from_ref(examples.block.class(row))),
-            false => self.count_few(examples, codes, |row| examples.block.indicators(row)),
+        self.few.resize(n_codes * VECTORS * S::F64_LANES, 0.0);
+        match (criterion.is_classes, VECTORS * S::F64_LANES) {
+            (true, STEP) => self.count_classes::<C, STEP>(examples, codes),
+            (true, _) => self.count_classes::<C, FEW>(examples, codes),
+            (false, STEP) => self.count_few::<C, STEP>(examples, codes),
+            (false, _) => self.count_few::<C, FEW>(examples, codes),
         }
-        let (mut totals, mut omega) = ([0.0; STEP], [0.0; STEP]);
+        let (mut totals, mut omega) = ([0.0; FEW], [0.0; FEW]);
         for (label, &count) in criterion.indicators(&node.total).iter().enumerate() {
             totals[label] = count;
             omega[label] = if node.weighted[label] > 0.0 { criterion.indicator_weight[label] } else { 0.0 };
@@ -131,13 +139,15 @@ impl LabelBins {
             let mut best = Best::new(node.weight(), node.examples(), constraint);
             let (mut left, mut count) = ([simd.splat_f64s(0.0); VECTORS], 0.0);
             if missing_left {
-                (left, count) = (rows[n_known], f64::from(self.examples[n_known]));
+                left = rows[n_known];
+                count = if criterion.is_classes { sum(simd, &left) } else { f64::from(self.examples[n_known]) };
             }
-            for (code, (&examples, row)) in self.examples[..n_known].iter().zip(rows).enumerate() {
-                if examples == 0 {
+            for (code, row) in rows[..n_known].iter().enumerate() {
+                let examples = if criterion.is_classes { sum(simd, row) } else { f64::from(self.examples[code]) };
+                if examples == 0.0 {
                     continue;
                 }
-                count += f64::from(examples);
+                count += examples;
                 let shares = simd.splat_f64s(count / node.weight());
                 let mut squares = simd.splat_f64s(0.0);
                 for v in 0..VECTORS {
@@ -156,16 +166,25 @@ impl LabelBins {
         }
     }
 
-    /// Counts examples and at most [`STEP`] labels code by code. `labels_of` gives the labels of a row.
+    /// Counts examples and at most `WIDTH` labels code by code.
     #[inline(never)]
-    fn count_few<'a, C: Code>(&mut self, examples: Examples<'a>, codes: &[C], labels_of: impl Fn(usize) -> &'a [u32]) {
-        let (examples_by_code, labels_by_code) = (&mut self.examples[..], self.few.as_chunks_mut::<STEP>().0);
+    fn count_few<C: Code, const WIDTH: usize>(&mut self, examples: Examples<'_>, codes: &[C]) {
+        let (examples_by_code, labels_by_code) = (&mut self.examples[..], self.few.as_chunks_mut::<WIDTH>().0);
         for ((&row, &count), code) in examples.rows.iter().zip(examples.counts).zip(codes) {
             let code = code.index();
             examples_by_code[code] += count;
-            for &label in labels_of(row as usize) {
-                labels_by_code[code][label as usize % STEP] += f64::from(count);
+            for &label in examples.block.indicators(row as usize) {
+                labels_by_code[code][label as usize % WIDTH] += f64::from(count);
             }
+        }
+    }
+
+    /// Counts classes, at most `WIDTH`, code by code.
+    #[inline(never)]
+    fn count_classes<C: Code, const WIDTH: usize>(&mut self, examples: Examples<'_>, codes: &[C]) {
+        let (classes, by_code) = (&examples.block.indicators[..], self.few.as_chunks_mut::<WIDTH>().0);
+        for ((&row, &count), code) in examples.rows.iter().zip(examples.counts).zip(codes) {
+            by_code[code.index()][classes[row as usize] as usize % WIDTH] += f64::from(count);
         }
     }
 
@@ -188,6 +207,16 @@ impl LabelBins {
             }
         }
     }
+}
+
+/// The sum of `vectors`.
+#[inline(always)]
+fn sum<S: Simd, const VECTORS: usize>(simd: S, vectors: &[S::f64s; VECTORS]) -> f64 {
+    let mut sums = vectors[0];
+    for &vector in &vectors[1..] {
+        sums = simd.add_f64s(sums, vector);
+    }
+    simd.reduce_sum_f64s(sums)
 }
 
 /// Σ ω·(C_L − c·share)² with C_L the `sums` of the left side, c the `totals` of the node, and `share` the share of the

@@ -15,6 +15,7 @@ use crate::grow::Grower;
 use crate::oob::{Node, PackedTree};
 use crate::params::{Ensemble, ForestParams, MaxFeatures, Missing};
 use crate::router::Router;
+use crate::score::Score;
 use crate::scores::{SplitScores, score_size};
 use crate::space::Space;
 use crate::split::tests::arches;
@@ -143,12 +144,13 @@ fn tables() -> impl Strategy<Value = (Coded, Bag)> {
 /// What the columns of a row of [`plain_tables`] are made of.
 type Row = (i32, i32, i32, i32, u32, [u8; 3]);
 
-/// Numeric features with codes of both types, some missing, and one target, a number or up to 11 classes, or two
+/// Numeric features with codes of both types, some missing, and one target, a number or up to 40 classes, or two
 /// numbers; with row weights in some tables.
 fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
     let row = (0..1000i32, 0..300i32, 0..3i32, -40..40i32, 0..4u32, any::<[u8; 3]>());
     let rows = (vec(row, 2..600), prop_oneof![Just(0u8), Just(2), Just(30), Just(200)]);
-    let target = (prop_oneof![Just(None), (2..12i32).prop_map(Some)], prop_oneof![Just(1u32), Just(20)], any::<bool>());
+    let n_classes = prop_oneof![Just(None), (2..12i32).prop_map(Some), (12..41i32).prop_map(Some)];
+    let target = (n_classes, prop_oneof![Just(1u32), Just(20)], any::<bool>());
     let weights: fn(&Row) -> f64 = |row| f64::from(1 + row.2);
     let fractions: fn(&Row) -> f64 = |row| if row.2 == 0 { 1e-300 } else { f64::from(row.3 + 50) / 7.0 };
     let weights = prop_oneof![3 => Just(None), 1 => Just(Some(weights)), 1 => Just(Some(fractions))];
@@ -161,7 +163,8 @@ fn plain_tables() -> impl Strategy<Value = (Coded, Bag)> {
             };
             let number = |row: &Row| row.3 + row.0 / 50 * row.2 + 20 * i32::from(row.5[0] < 30);
             let class = |n: i32| {
-                StringArray::from_iter_values(rows.iter().map(|row| (number(row) / 9).rem_euclid(n).to_string()))
+                let width = if n < 12 { 9 } else { 3 };
+                StringArray::from_iter_values(rows.iter().map(|row| (number(row) / width).rem_euclid(n).to_string()))
             };
             let target = n_classes.map_or(column(number, 3), |n| Arc::new(class(n)) as ArrayRef);
             let mut columns = vec![
@@ -230,12 +233,15 @@ proptest! {
     fn plain_data_grows_the_tree_of_the_longer_way(
         (coded, bag) in plain_tables(),
         params in settings(),
+        score in prop_oneof![Just(Score::Genie3), Just(Score::MdiOob)],
     ) {
         let space = coded.space(None);
+        let params = ForestParams { scores: vec![score], ..params };
         let tree = grown(&coded, &space, &bag, &params);
         check(&coded, &space, &bag, &tree, &params);
         let longer = grown(&coded, &space, &bag, &ForestParams { by_target: true, ..params.clone() });
-        prop_assert_eq!(format!("{:?}", (&tree.nodes, &tree.splits)), format!("{:?}", (&longer.nodes, &longer.splits)));
+        let parts = |tree: &TreeBuffer| format!("{:?}", (&tree.nodes, &tree.splits, &tree.contrasts));
+        prop_assert_eq!(parts(&tree), parts(&longer));
 
         let monitor = Monitor::default();
         let context = GrowContext { store: &coded.store, space: &space, params: &params, monitor: &monitor };
