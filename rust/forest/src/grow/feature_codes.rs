@@ -25,7 +25,8 @@ pub(super) struct FeatureTable<'a> {
     /// n_features; the value of each code. Empty unless cuts are random.
     values: Vec<Option<&'a [f64]>>,
     arch: Arch,
-    are_known_numbers: bool,
+    are_numbers: bool,
+    are_known: bool,
 }
 
 /// Where the codes of a feature are.
@@ -101,8 +102,9 @@ impl<'a> FeatureTable<'a> {
             Ensemble::RandomForest | Ensemble::Bagging => Vec::new(),
         };
         let features: Vec<FeatureCodes> = features.collect();
-        let are_known_numbers = features.iter().all(|feature| feature.fit == BatchFit::Known);
-        FeatureTable { features, values, arch, are_known_numbers }
+        let are_numbers = features.iter().all(|feature| matches!(feature.fit, BatchFit::Known | BatchFit::Missing));
+        let are_known = store.codings.iter().all(|coding| !coding.has_missing);
+        FeatureTable { features, values, arch, are_numbers, are_known }
     }
 
     #[inline(always)]
@@ -120,10 +122,16 @@ impl<'a> FeatureTable<'a> {
         self.features[feature as usize].fit != BatchFit::Unfit
     }
 
-    /// Returns true if all features are numeric and known for all rows.
+    /// Returns true if all features are numeric. Missing values, if any, are information.
     #[inline(always)]
-    pub(super) fn are_known_numbers(&self) -> bool {
-        self.are_known_numbers
+    pub(super) fn are_numbers(&self) -> bool {
+        self.are_numbers
+    }
+
+    /// Returns true if all features are known for all rows.
+    #[inline(always)]
+    pub(super) fn are_known(&self) -> bool {
+        self.are_known
     }
 
     /// Returns true if a batch takes `feature` as categories.
@@ -169,15 +177,14 @@ impl<'a> FeatureTable<'a> {
     /// Takes the codes of `rows` into `few`. Returns true if they vary.
     #[inline(always)]
     pub(super) fn take_few(&self, chunk: &Chunk, rows: &[u32], feature: u32, few: &mut FewExamples) -> bool {
+        #[inline(always)]
+        fn add<C: Code>(few: &mut FewExamples, feature: u32, codes: impl Iterator<Item = C>, may_miss: bool) -> bool {
+            if may_miss { few.add_with_missing(feature, codes) } else { few.add(feature, codes) }
+        }
+        let may_miss = !self.are_known && self.features[feature as usize].fit == BatchFit::Missing;
         match self.slot(feature) {
-            Slot::Narrow(slot) => {
-                let column = u8::of(chunk).column(slot);
-                few.add(feature, rows.iter().map(|&row| column.at(row as usize).into()))
-            }
-            Slot::Wide(slot) => {
-                let column = u16::of(chunk).column(slot);
-                few.add(feature, rows.iter().map(|&row| column.at(row as usize)))
-            }
+            Slot::Narrow(slot) => add(few, feature, u8::of(chunk).column(slot).codes(rows), may_miss),
+            Slot::Wide(slot) => add(few, feature, u16::of(chunk).column(slot).codes(rows), may_miss),
             Slot::Sparse(_) => unreachable!("{NOT_SPARSE}"),
         }
     }

@@ -25,7 +25,8 @@ impl Grower<'_> {
             && !pending.by_row
             && node.layout == PairLayout::Component
             && !self.kernels.is_at_random()
-            && self.features.are_known_numbers()
+            && self.features.are_numbers()
+            && self.features.are_known()
     }
 
     /// Divides the two examples of `node`. `None` if no feature varies, if the constraint forbids it or if the gain is

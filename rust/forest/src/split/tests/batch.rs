@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use pulp::Arch;
@@ -13,6 +15,8 @@ use crate::split::gain::GainFormula;
 use crate::split::gram::Gram;
 use crate::split::single::Node;
 use crate::split::{Cut, SplitConstraint, examples, node};
+use crate::tree_buffer::{KNOWN, MissingSide};
+use ferrank_data::store::Code;
 use ferrank_runtime::random::{Purpose, stream};
 
 const FEATURES: usize = 4;
@@ -45,20 +49,70 @@ fn pairs(examples: &Examples) -> Vec<Pair> {
     examples.counts.iter().zip(&examples.dense).map(pair).collect()
 }
 
-/// The best cut of the first feature with the greatest gain, found by the search for few examples.
-fn search_few_examples(arch: Arch, features: &[Examples], constraint: SplitConstraint) -> Option<FewCut> {
+/// The best cut of the first feature with the greatest gain, found by the search for few examples. Codes above `most` are missing.
+fn search_few_examples(arch: Arch, features: &[Examples], constraint: SplitConstraint, most: u16) -> Option<FewCut> {
     let pairs = pairs(&features[0]);
     let gain = GainFormula::new(Node::new(&pairs, PairLayout::Component), constraint);
     let (mut few, mut random) = (FewExamples::default(), stream(0, Purpose::Node, 0, 0));
     // A larger node before leaves nothing behind.
     for n in [64, pairs.len()] {
-        few.start(n, FEATURES);
+        few.start(n, 2 * FEATURES);
         for (feature, examples) in (0..).zip(features) {
-            let varies = few.add(feature, examples.codes.iter().copied().cycle().take(n));
-            assert_eq!(varies, examples.present().len() > 1);
+            let codes = with_missing(&examples.codes, most);
+            let all = codes.iter().copied().cycle().take(n);
+            let varies = match codes.contains(&u16::MISSING) {
+                true => few.add_with_missing(feature, all),
+                false => few.add(feature, all),
+            };
+            assert_eq!(varies, codes.iter().any(|&code| code != codes[0]));
         }
     }
     few.best_cut(arch, &pairs, gain, Ties::Lowest, &mut random)
+}
+
+/// `codes`, of which those above `most` are missing.
+fn with_missing(codes: &[u16], most: u16) -> Vec<u16> {
+    codes.iter().map(|&code| if code > most { u16::MISSING } else { code }).collect()
+}
+
+/// What [`search_few_examples`] should find: of the first feature with the greatest gain, the lowest of the cuts that tie.
+fn first_best_cut(features: &[Examples], constraint: SplitConstraint, most: u16) -> Option<FewCut> {
+    let pairs = pairs(&features[0]);
+    let gain = GainFormula::new(Node::new(&pairs, PairLayout::Component), constraint);
+    let cut_of = |feature: u32| {
+        let codes = with_missing(&features[feature as usize].codes, most);
+        let known: BTreeSet<u16> = codes.iter().copied().filter(|&code| code != u16::MISSING).collect();
+        let best = |missing_left: bool| {
+            let goes_left = |code: u16, cut: u16| if code == u16::MISSING { missing_left } else { code <= cut };
+            let gain_of = |cut: u16| {
+                let left = codes.iter().zip(&pairs).filter(|&(&code, _)| goes_left(code, cut));
+                gain.gain(left.fold([0.0; 2], |[a, b], (_, pair)| [a + pair[0], b + pair[1]]))
+            };
+            let gains: Vec<(u16, f64)> =
+                known.iter().map(|&cut| (cut, gain_of(cut))).filter(|cut| cut.1 >= 0.0).collect();
+            let most = gains.iter().map(|cut| cut.1).fold(f64::NEG_INFINITY, f64::max);
+            let (code, _) = gains.into_iter().find(|&(_, gain)| ties(gain, most))?;
+            let place = |(place, &own): (u32, &u16)| u64::from(goes_left(own, code)) << place;
+            let goes_left = (0..).zip(&codes).map(place).sum();
+            let next = known.range(code + 1..).next().copied().unwrap_or(u16::MISSING);
+            Some(FewCut { feature, gain: most, code, next, missing: MissingSide::Left, goes_left })
+        };
+        if known.len() == codes.iter().collect::<BTreeSet<_>>().len() {
+            return best(false).map(|cut| FewCut { missing: MissingSide::Heavier, ..cut });
+        }
+        let right = best(false).map(|cut| {
+            let code = if Some(&cut.code) == known.last() { KNOWN } else { cut.code };
+            FewCut { code, missing: MissingSide::Right, ..cut }
+        });
+        let left = if known.len() > 1 { best(true) } else { None };
+        match (right, left) {
+            (Some(right), Some(left)) if !ties(right.gain, left.gain) => Some(left),
+            (right, left) => right.or(left),
+        }
+    };
+    let cuts: Vec<FewCut> = (0..features.len() as u32).filter_map(cut_of).collect();
+    let most = cuts.iter().map(|cut| cut.gain).fold(0.0, f64::max);
+    cuts.into_iter().find(|cut| ties(cut.gain, most))
 }
 
 /// The cuts that a batch finds; random ones if `at_random`.
@@ -163,17 +217,14 @@ proptest! {
     }
 
     #[test]
-    fn few_examples_have_the_best_cut_of_a_batch((features, shares, constraint) in node()) {
+    fn few_examples_have_the_best_cut(
+        (features, _, constraint) in node(),
+        most in prop_oneof![Just(u16::MISSING), Just(3), Just(0), 600..1000u16],
+    ) {
         let n = features[0].codes.len();
+        let expected = first_best_cut(&features, constraint, most);
         for arch in arches().into_iter().filter(|&arch| n <= Batch::most_examples(arch)) {
-            let cut = search(arch, &features, &shares, constraint, false).first().copied();
-            let expected = cut.map(|BatchCut { feature, gain, key, .. }| {
-                let (code, codes) = (key as u16, &features[feature as usize].codes);
-                let next = codes.iter().copied().filter(|&other| other > code).min().unwrap();
-                let goes_left = (0..).zip(codes).map(|(place, &other)| u64::from(other <= code) << place).sum();
-                FewCut { feature, gain, code, next, goes_left }
-            });
-            prop_assert_eq!(search_few_examples(arch, &features, constraint), expected);
+            prop_assert_eq!(search_few_examples(arch, &features, constraint, most), expected);
         }
     }
 
