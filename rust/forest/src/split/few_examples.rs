@@ -30,10 +30,9 @@ pub(crate) struct FewExamples {
     /// n, rounded up to whole vectors.
     width: usize,
     features: Vec<u32>,
-    /// (candidates); where missing values are, the candidate with them on the right first.
+    /// Where missing values are, the candidate with them on the right first; for no more candidates than up to the last with
+    /// missing values.
     sides: Vec<Side>,
-    /// True if some candidate has missing values.
-    have_missing: bool,
     /// (most candidates) x width, of which the first ones are in use; beyond the examples, the code of the first one. Missing
     /// values are the greatest number, or the least code if they are on the left.
     codes: Vec<u16>,
@@ -78,7 +77,6 @@ impl FewExamples {
         self.width = n.next_multiple_of(STEP);
         self.features.clear();
         self.sides.clear();
-        self.have_missing = false;
         let n_codes = self.codes.len().max(n_candidates * self.width);
         self.codes.resize(n_codes, 0);
         self.gains.resize(n_codes, 0.0);
@@ -91,7 +89,7 @@ impl FewExamples {
     pub(crate) fn add<C: Code>(&mut self, feature: u32, codes: impl Iterator<Item = C>) -> bool {
         let varies = self.fill(codes.map(|code| code.index() as u16));
         if varies {
-            self.push(feature, NO_SIDE);
+            self.features.push(feature);
         }
         varies
     }
@@ -109,10 +107,10 @@ impl FewExamples {
         }));
         match (varies, has_missing) {
             (false, _) => {}
-            (true, false) => self.push(feature, NO_SIDE),
+            (true, false) => self.features.push(feature),
             (true, true) => {
-                self.have_missing = true;
                 let start = self.features.len() * self.width;
+                self.sides.resize(self.features.len(), NO_SIDE);
                 self.push(feature, Side { missing: MissingSide::Right, highest });
                 if lowest < highest {
                     let (right, left) = self.codes[start..][..2 * self.width].split_at_mut(self.width);
@@ -217,8 +215,8 @@ fn keys<S: Simd, const VECTORS: usize>(simd: S, codes: &[u16], numbers: &mut [f6
 /// with them on the right is taken.
 #[inline(always)]
 fn keep_better_sides(sides: &[Side], best: &mut [f64]) {
-    for left in 1..best.len() {
-        if sides[left].missing == MissingSide::Left {
+    for (left, side) in sides.iter().enumerate() {
+        if side.missing == MissingSide::Left {
             let right_is_better = criterion::ties(best[left - 1], best[left]);
             best[left - usize::from(!right_is_better)] = -1.0;
         }
@@ -229,7 +227,7 @@ impl<G: PairGain> OnVectors for BestCut<'_, G> {
     #[inline(always)]
     fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
         let BestCut { few, pairs, gain, ties, random, found } = self;
-        let FewExamples { n, width, features, sides, have_missing, codes, gains, best } = few;
+        let FewExamples { n, width, features, sides, codes, gains, best } = few;
         let width = *width;
         let mut numbers = [0.0; gram::MOST];
         let best = &mut best[..features.len()];
@@ -245,9 +243,7 @@ impl<G: PairGain> OnVectors for BestCut<'_, G> {
             }
             *best = simd.reduce_max_f64s(most);
         }
-        if *have_missing {
-            keep_better_sides(sides, best);
-        }
+        keep_better_sides(sides, best);
         let candidates = (0..).zip(&*features).zip(&*best).map(|((number, &feature), &gain)| (number, feature, gain));
         let Some(chosen) = choose(candidates, ties, random) else { return };
         let codes = &codes[chosen * width..][..width];
@@ -266,12 +262,13 @@ impl<G: PairGain> OnVectors for BestCut<'_, G> {
         }
         let (code, next) = (code as u16, simd.reduce_min_f64s(next) as u16);
         let goes_left = codes.iter().enumerate().fold(0, |bits, (place, &own)| bits | u64::from(own <= code) << place);
+        let Side { missing, highest } = sides.get(chosen).copied().unwrap_or(NO_SIDE);
         *found = Some(FewCut {
             feature: features[chosen],
             gain: most,
-            code: if code >= sides[chosen].highest { KNOWN } else { code },
+            code: if code >= highest { KNOWN } else { code },
             next,
-            missing: sides[chosen].missing,
+            missing,
             goes_left: goes_left & u64::MAX >> (64 - *n),
         });
     }
