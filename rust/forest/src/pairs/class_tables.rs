@@ -1,8 +1,8 @@
 //! Which classes of the target the pairs of a node tell apart.
 //!
 //! Most nodes of a tree have few of the classes of the target. The fewer there are, the more examples fit a pair and the fewer
-//! numbers a gain reads. The pairs of a node therefore have fields for its own classes, and are made anew where much fewer are
-//! left than at the node above.
+//! numbers a gain reads. The pairs of a node therefore have fields for its own classes, and are made anew where few enough
+//! are left.
 //!
 //! Trees are grown depth first. So a table is needed for each layout on a path, not for each node.
 

@@ -11,6 +11,7 @@
 //!
 //! Kernels for special cases:
 //! - [`batch`]: small nodes, all candidates at once; with `gram`, inner products, for more than one component;
+//! - [`few_examples`]: small nodes whose examples are pairs and whose features are numbers;
 //! - [`single`]: a single component;
 //! - [`dense`], [`multi_feature`], [`random_thresholds`]: few dense components;
 //! - `label_csr`, `label_bins`: labels alone.
