@@ -9,7 +9,7 @@
 //! | [`Kernel::Single`] | 2.3x on one target (100k x 50), 1.5x with extra trees (20k x 200); 2.0x on 3 classes, 1.2x on 10, 1.9x on a number with row weights of 1 and 2, 1.3x with others, 1.17x on two targets (100k x 20) |
 //! | [`Kernel::Batch`], one component | 1.5x (100k x 50), 1.7x (20k x 200), 2.0x with extra trees (20k x 200) |
 //! | [`few_examples`](super::few_examples), in the place of a batch, and sums under a mask in both | 1.12x on a number, 1.05x on 2 to 5 classes, 1.09x on 10 (100k x 20); 1.09x on a number (100k x 200) |
-//! | [`few_examples`](super::few_examples), where 10 % of the values are missing | 1.16x on a number, 1.05x on 2 classes (100k x 20) |
+//! | [`few_examples`](super::few_examples), where 10 % of the values are missing | 1.08x on a number, 1.04x on 2 classes (100k x 20) |
 //! | [`Kernel::Batch`], few sums, where examples are no pairs | 1.47x and 1.38x on a number and two classes with row weights, 1.09x on two targets (100k x 20) |
 //! | [`Kernel::Batch`], classes, and [`Kernel::LabelBins`] of few labels in registers | 1.07x on 10 classes (50k x 20) |
 //! | [`Kernel::Batch`], inner products | 1.3x on 3 targets, 1.2x on 16, 1.1x on 100 labels, 1.8x with extra trees (20k x 200) |
@@ -123,7 +123,7 @@ impl Kernels {
     }
 
     /// Returns true if a node of `n` rows is small enough for [`few_examples`](super::few_examples). With a limit of 64 rows,
-    /// nodes of 33 to 64 are divided 1.09 times as fast as with the limit of a batch (100k x 20). Features with missing values
+    /// nodes of 33 to 64 are divided 1.04 times as fast as with the limit of a batch (100k x 20). Features with missing values
     /// are searched twice, so that histograms are faster earlier.
     #[inline(always)]
     pub(crate) fn has_few(&self, n: usize, are_known: bool) -> bool {
