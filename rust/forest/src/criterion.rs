@@ -72,7 +72,8 @@ impl Criterion {
         self.is_ordered() && !self.is_partial() && !self.is_weighted
     }
 
-    /// The layout of the sums of examples as a pair, if it is the same for all nodes that pairs hold.
+    /// The layout of pairs, if it is the same for all nodes. `None` if the sums of nodes do not fit pairs, or if the layout depends
+    /// on the [classes](Self::is_one_target_of_classes) of the node.
     pub(crate) fn pair_layout(&self) -> Option<PairLayout> {
         match (self.n_whole, self.indicator_weight.len(), self.is_weighted) {
             _ if self.is_partial() => None,
@@ -83,13 +84,13 @@ impl Criterion {
         }
     }
 
-    /// Returns true if there are the classes of a target alone, and rows weigh 1. The layout of pairs then depends on the
-    /// classes that a node has.
+    /// Returns true if the only target is one of classes and all rows weigh 1. The layout of pairs then depends on the classes
+    /// that a node contains.
     pub(crate) fn is_one_target_of_classes(&self) -> bool {
         self.is_classes && self.is_labels() && !self.is_partial()
     }
 
-    /// The classes that a node with these `sums` has, or may have where they are not known.
+    /// The classes that a node with these `sums` contains, ascending; all classes if the sums are not known.
     pub(crate) fn classes(&self, sums: Option<&[f64]>) -> impl Iterator<Item = u32> {
         let counts = sums.map(|sums| self.indicators(sums));
         let is_present = move |&class: &u32| counts.is_none_or(|counts| counts[class as usize] > 0.0);
@@ -179,7 +180,8 @@ impl Criterion {
         }
     }
 
-    /// Sets `sums` to those of `pair`, whose fields count `classes` if it has counts of classes.
+    /// Sets `sums` to the sums that `pair` holds in this `layout`. `classes` are the classes that the fields of the pair count;
+    /// empty for other layouts.
     pub(crate) fn set_pair(&self, sums: &mut Vec<f64>, pair: Pair, layout: PairLayout, classes: &[u32]) {
         sums.clear();
         sums.resize(self.len(), 0.0);
@@ -196,7 +198,7 @@ impl Criterion {
         }
     }
 
-    /// The pair with the sums `sums`, as [`set_pair`](Self::set_pair) reads it.
+    /// Returns the pair of this `layout` that holds `sums`, the inverse of [`set_pair`](Self::set_pair).
     pub(crate) fn pair(&self, sums: &[f64], layout: PairLayout, classes: &[u32]) -> Pair {
         match layout {
             PairLayout::Component => [sums[EXAMPLES], sums[FIRST]],
@@ -209,7 +211,8 @@ impl Criterion {
         }
     }
 
-    /// [`gain`](Self::gain) from pairs. Classes that they do not count add nothing.
+    /// Returns the [`gain`](Self::gain) of a split from the pairs of the left side and of the node. Classes that have no field in
+    /// this `layout` do not occur in the node and add nothing.
     #[inline(never)]
     pub(crate) fn gain_of_pairs(&self, left: Pair, total: Pair, layout: PairLayout) -> f64 {
         let [own, all] = [left, total].map(|pair| layout.count_and_weight(pair[0]).1);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::bag::Bag;
+use super::criterion::Criterion;
 use super::pairs::{ClassFields, ClassTables, Pair, PairLayout};
 use super::space::Block;
 use super::split::examples::Examples;
@@ -24,9 +25,9 @@ pub(super) struct Items {
     pub(super) counts: Vec<u32>,
     /// The sums of each example, if examples are pairs.
     pub(super) pairs: Vec<Pair>,
-    /// The layout of the pairs of the node that is grown; `None` if its examples are none.
+    /// The layout of the pairs of the current node; `None` if its examples are not pairs.
     pub(super) layout: Option<PairLayout>,
-    /// The classes that layouts of pairs tell apart.
+    /// The classes that layouts of pairs have fields for.
     pub(super) class_tables: ClassTables,
 }
 
@@ -101,21 +102,26 @@ impl Items {
         }
     }
 
-    /// Makes the pairs of the examples in `range`, which have `fields`, anew if `node` has so few of the classes that gains
-    /// are computed faster from fields for these. Returns the node.
+    /// Repacks the pairs of the examples in `range`, which have `fields`, if `node` contains so few of the classes that gains are
+    /// computed faster from fields for these alone. Returns the sums of the node in the layout that its pairs then have.
     #[inline(never)]
-    pub(super) fn narrow(&mut self, range: Range<usize>, node: single::Node, fields: ClassFields) -> single::Node {
-        let Some((narrow, examples)) = self.class_tables.narrowed(fields, node.pair) else { return node };
+    pub(super) fn repack(&mut self, range: Range<usize>, node: single::Node, fields: ClassFields) -> single::Node {
+        let Some((fields_left, examples)) = self.class_tables.repacked(fields, node.pair) else { return node };
         let examples_of = fields.examples_of_one_class();
         for pair in &mut self.pairs[range.clone()] {
             let (count, class) = examples_of(*pair);
             *pair = examples[class].map(|number| count * number);
         }
-        self.layout = Some(PairLayout::Classes(narrow));
+        self.layout = Some(PairLayout::Classes(fields_left));
         self.node(range)
     }
 
-    /// The classes that the pairs of the node tell apart.
+    /// Writes the sums of `node`, the current one or a side of its split, into `sums`, in the layout of `criterion`.
+    pub(super) fn write_sums(&self, criterion: &Criterion, sums: &mut Vec<f64>, node: single::Node) {
+        criterion.set_pair(sums, node.pair, node.layout, self.classes());
+    }
+
+    /// The classes that the pairs of the current node have fields for, ascending; empty if pairs do not count classes.
     pub(super) fn classes(&self) -> &[u32] {
         match self.layout {
             Some(PairLayout::Classes(fields)) => self.class_tables.classes(fields),

@@ -181,7 +181,7 @@ impl<'a> FeatureTable<'a> {
         fn add<C: Code>(few: &mut FewExamples, feature: u32, codes: impl Iterator<Item = C>, may_miss: bool) -> bool {
             if may_miss { few.add_with_missing(feature, codes) } else { few.add(feature, codes) }
         }
-        let may_miss = !self.are_known && self.features[feature as usize].fit == BatchFit::Missing;
+        let may_miss = self.features[feature as usize].fit == BatchFit::Missing;
         match self.slot(feature) {
             Slot::Narrow(slot) => add(few, feature, u8::of(chunk).column(slot).codes(rows), may_miss),
             Slot::Wide(slot) => add(few, feature, u16::of(chunk).column(slot).codes(rows), may_miss),

@@ -69,9 +69,8 @@ impl Grower<'_> {
         let smaller = if is_smaller { range.start..middle } else { middle..range.end };
         match open {
             NodeTotals::Single(node) => {
-                let classes = self.items.classes();
-                self.criterion.set_pair(left, self.items.node(smaller).pair, node.layout, classes);
-                self.criterion.set_pair(total, node.pair, node.layout, classes);
+                self.items.write_sums(&self.criterion, left, self.items.node(smaller));
+                self.items.write_sums(&self.criterion, total, node);
             }
             NodeTotals::Any => {
                 self.items.examples(smaller, view).total(self.arch, &self.criterion, left);

@@ -334,8 +334,8 @@ impl Grower<'_> {
                     contrasts.add_single(contrast(left.sum(), left.weight(), node.sum(), node.weight()));
                 }
                 _ => {
-                    criterion.set_pair(&mut buffers.left, left.pair, node.layout, items.classes());
-                    criterion.set_pair(&mut buffers.total, node.pair, node.layout, items.classes());
+                    items.write_sums(criterion, &mut buffers.left, left);
+                    items.write_sums(criterion, &mut buffers.total, node);
                     contrasts.add(criterion, &buffers.left, &buffers.total);
                 }
             }

@@ -15,7 +15,7 @@ pub(crate) const MOST_CLASSES: usize = 10;
 /// Bits of the integers, one less than f64 has: gains take one more to read them.
 const BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
-/// One field is no wider than one of two: products of two counts must be exact.
+/// The width of a field is computed as if there were at least this many, because products of two counts must be exact.
 const LEAST_FIELDS: usize = 2;
 
 /// The layout of the counts of this number of classes in two numbers. The first has the counts of some classes below the
@@ -101,7 +101,7 @@ impl ClassFields {
         pair
     }
 
-    /// The pair of an example of class number `class`.
+    /// The pair of one example of the class at place `class` among the classes of the layout.
     pub(crate) fn example_of(self, class: usize) -> Pair {
         let mut pair = [self.example(), 0.0];
         if let Some((number, unit)) = self.unit(class) {
@@ -110,7 +110,8 @@ impl ClassFields {
         pair
     }
 
-    /// What gives the number of examples of a pair, all of one class, and the number of that class.
+    /// Returns a function that reads a pair of examples of one class: how many they are, and the place of their class among the
+    /// classes of the layout.
     #[inline(always)]
     pub(crate) fn examples_of_one_class(self) -> impl Fn(Pair) -> (f64, usize) {
         let ([n_first, _], bits) = (self.sizes(), self.bits());
@@ -152,21 +153,10 @@ impl ClassFields {
         })
     }
 
-    /// A bit for each class that there is in the examples with the sums `pair`.
+    /// The set of classes that occur in the sums `pair`: a bit for each class of the layout.
     #[inline(always)]
     pub(crate) fn present(self, pair: Pair) -> u32 {
-        let ([n_first, _], bits) = (self.sizes(), self.bits());
-        let (numbers, mask) = (pair.map(|number| number as u64), (1u64 << bits) - 1);
-        let mut others = numbers[0] >> (bits * n_first as u32);
-        let mut present = 0;
-        let last = self.n_classes() - 1;
-        for class in 0..last {
-            let (number, place) = if class < n_first { (numbers[0], class) } else { (numbers[1], class - n_first) };
-            let count = (number >> (bits * place as u32)) & mask;
-            others -= count;
-            present |= u32::from(count != 0) << class;
-        }
-        present | u32::from(others != 0) << last
+        self.counts(pair).enumerate().fold(0, |present, (class, count)| present | u32::from(count > 0.0) << class)
     }
 
     /// The gain of splitting off a side, over ω and times the examples of both sides.

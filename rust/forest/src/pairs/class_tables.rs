@@ -1,17 +1,17 @@
-//! Which classes of the target the pairs of a node tell apart.
+//! The classes of the target that the pairs of a node have fields for.
 //!
-//! Most nodes of a tree have few of the classes of the target. The fewer there are, the more examples fit a pair and the fewer
-//! numbers a gain reads. The pairs of a node therefore have fields for its own classes, and are made anew where few enough
-//! are left.
+//! Most nodes of a tree contain few of the classes of the target. The fewer classes there are, the more examples fit a pair, and
+//! the fewer fields the computation of a gain reads. The pairs of a node therefore have fields for the classes that it contains.
+//! Where four classes or fewer are left, the pairs are repacked with fields for these alone.
 //!
-//! Trees are grown depth first. So a table is needed for each layout on a path, not for each node.
+//! Trees are grown depth first, so that one table for each layout on the path from the root is enough.
 
 use super::{ClassFields, MOST_CLASSES, Pair};
 
 /// The most layouts on a path: one at its start, and one whose first number is the number of examples alone.
 const MOST_TABLES: usize = 2;
 
-/// The classes of the nodes on a path.
+/// The classes of the layouts on the path from the root to the current node.
 #[derive(Debug, Default)]
 pub(crate) struct ClassTables {
     /// For each layout on the path the classes of its fields, ascending.
@@ -19,7 +19,8 @@ pub(crate) struct ClassTables {
 }
 
 impl ClassTables {
-    /// The first layout of a path, for the `classes` of a node, which ascend; `None` if they are no more than one, or too many.
+    /// Returns the first layout on a path, with fields for `classes`, which ascend; `None` if there are fewer than 2 or more than
+    /// [`MOST_CLASSES`].
     pub(crate) fn start(&mut self, mut classes: impl Iterator<Item = u32>) -> Option<ClassFields> {
         let mut n_classes = 0;
         for (own, class) in self.tables[0].iter_mut().zip(&mut classes) {
@@ -34,22 +35,23 @@ impl ClassTables {
         &self.tables[fields.table()][..fields.n_classes()]
     }
 
-    /// The layout for the classes of a node with the sums `pair`, and the pair of an example of each class of `fields` in it.
-    /// `None` if the first number of its pairs would be more than the number of examples, or if there is one class alone.
-    pub(crate) fn narrowed(&mut self, fields: ClassFields, pair: Pair) -> Option<(ClassFields, [Pair; MOST_CLASSES])> {
+    /// Returns the layout for the classes that occur in the sums `pair` of a node, and for each class of `fields` the pair of one
+    /// example in that layout. `None` if the number of examples would share its number with counts of classes, or if only one
+    /// class occurs.
+    pub(crate) fn repacked(&mut self, fields: ClassFields, pair: Pair) -> Option<(ClassFields, [Pair; MOST_CLASSES])> {
         let mut present = fields.present(pair);
-        let narrow = ClassFields::new(present.count_ones() as usize, fields.table() + 1)?;
-        if !narrow.has_plain_count() {
+        let left = ClassFields::new(present.count_ones() as usize, fields.table() + 1)?;
+        if !left.has_plain_count() {
             return None;
         }
         let mut pairs = [[0.0; 2]; MOST_CLASSES];
-        for own in 0..narrow.n_classes() {
+        for own in 0..left.n_classes() {
             let place = present.trailing_zeros() as usize;
             present &= present - 1;
-            self.tables[narrow.table()][own] = self.tables[fields.table()][place];
-            pairs[place] = narrow.example_of(own);
+            self.tables[left.table()][own] = self.tables[fields.table()][place];
+            pairs[place] = left.example_of(own);
         }
-        Some((narrow, pairs))
+        Some((left, pairs))
     }
 }
 
@@ -86,7 +88,7 @@ mod tests {
             let all = pair(fields, &examples);
             let n_present = by_class(&tables, fields, all).len();
             let expected = by_class(&tables, fields, all);
-            let Some((narrow, pairs)) = tables.narrowed(fields, all) else {
+            let Some((narrow, pairs)) = tables.repacked(fields, all) else {
                 prop_assert!(n_present == 1 || n_present > 4);
                 return Ok(());
             };

@@ -36,7 +36,7 @@ impl Examples<'_> {
     #[inline(always)]
     pub(crate) fn add(&self, criterion: &Criterion, sums: &mut [f64], i: usize) {
         match self.pairs.get(i) {
-            // Of a single component: others are not added up one by one where they are pairs.
+            // Pairs of other layouts are not added up one by one, so this is a single component.
             Some(&[count, sum]) => {
                 sums[EXAMPLES] += count;
                 sums[WEIGHT] += count;

@@ -30,19 +30,20 @@ pub(crate) struct FewExamples {
     /// n, rounded up to whole vectors.
     width: usize,
     features: Vec<u32>,
-    /// Where missing values are, the candidate with them on the right first; for no more candidates than up to the last with
-    /// missing values.
+    /// (candidates up to the last with missing values); the side of the missing values of each. Of two candidates of one feature,
+    /// the one with missing values on the right comes first.
     sides: Vec<Side>,
-    /// (most candidates) x width, of which the first ones are in use; beyond the examples, the code of the first one. Missing
-    /// values are the greatest number, or the least code if they are on the left.
+    /// (most candidates) x width, of which the first ones are in use; beyond the examples, the code of the first one. A missing
+    /// value is `u16::MISSING` if missing values go right, and the least code of the node if they go left.
     codes: Vec<u16>,
     /// (most candidates) x width; the gain of the cut above each code.
     gains: Vec<f64>,
-    /// (most candidates); the greatest gain of each; −1 if that of the other side of its missing values is better.
+    /// (most candidates); the greatest gain of each candidate. −1 for the worse of two candidates of one feature, which differ in
+    /// the side of its missing values.
     best: Vec<f64>,
 }
 
-/// Where the missing values of a candidate are.
+/// The side of the missing values of a candidate.
 #[derive(Debug, Clone, Copy)]
 struct Side {
     missing: MissingSide,
@@ -50,7 +51,7 @@ struct Side {
     highest: u16,
 }
 
-/// Of candidates without missing values.
+/// The side of candidates without missing values.
 const NO_SIDE: Side = Side { missing: MissingSide::Heavier, highest: u16::MISSING };
 
 /// The best cut of a node.
@@ -94,7 +95,8 @@ impl FewExamples {
         varies
     }
 
-    /// The same, where codes may be missing. Needs room for two candidates.
+    /// Adds `feature` with the `codes` of the examples, some of which may be missing: as two candidates if some are, otherwise as
+    /// one. Returns true if the codes vary; otherwise the feature is dropped.
     #[inline(always)]
     pub(crate) fn add_with_missing<C: Code>(&mut self, feature: u32, codes: impl Iterator<Item = C>) -> bool {
         let (mut lowest, mut highest, mut has_missing) = (u16::MISSING, 0, false);
@@ -160,7 +162,7 @@ impl FewExamples {
     }
 }
 
-/// Searches the best cut, whatever the layout of the pairs.
+/// Searches the best cut for pairs of any layout.
 struct Search<'a> {
     few: &'a mut FewExamples,
     arch: Arch,
@@ -180,7 +182,7 @@ impl GainVisitor for Search<'_> {
     }
 }
 
-/// The same for pairs of one layout, whose gains `gain` computes.
+/// Searches the best cut for pairs of one layout, whose gains `gain` computes.
 struct BestCut<'a, G> {
     few: &'a mut FewExamples,
     pairs: &'a [Pair],
@@ -211,8 +213,8 @@ fn keys<S: Simd, const VECTORS: usize>(simd: S, codes: &[u16], numbers: &mut [f6
     vectors
 }
 
-/// Sets the gain of the worse of two candidates with the missing values of a feature on either side to −1. Of equal gains, that
-/// with them on the right is taken.
+/// Sets the gain of the worse of two candidates of one feature to −1. If their gains are equal, the candidate with missing values
+/// on the right is kept.
 #[inline(always)]
 fn keep_better_sides(sides: &[Side], best: &mut [f64]) {
     for (left, side) in sides.iter().enumerate() {

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// Counts of labels by code: zeros between searches.
 #[derive(Debug, Default)]
 pub(super) struct LabelBins {
-    /// n_codes; the number of examples, which few classes do not need.
+    /// n_codes; the number of examples. Not used for at most [`FEW`] classes, whose counts add up to it.
     examples: Vec<u32>,
     /// n_codes x width; the counts of labels. The width is n_indicators, padded to whole vectors.
     labels: Vec<u32>,
